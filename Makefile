@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := dev,docs,spark,http,grpc,auth,otel,backup,sql
+EXTRAS := dev,docs,spark,http,grpc,auth,otel,backup,sql,airflow
 BENCH_READY := $(VENV)/.bench-ready
 CONFORMANCE_READY := conformance/node_modules/.ready
 
@@ -24,7 +24,7 @@ $(READY): pyproject.toml constraints.txt scripts/system-packages scripts/install
 	@scripts/system-packages $(PYTHON)
 	@echo "2/3 a new environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@echo "3/3 the packages of constraints.txt, about 550 MB (Spark is most of it)"
+	@echo "3/3 the packages of constraints.txt, about 680 MB (Spark is most of it)"
 	@scripts/install-packages $(EXTRAS)
 	@touch $@
 	@echo "Ready. To use it: . $(VENV)/bin/activate"
@@ -54,6 +54,7 @@ faults: setup  ## Inject every kind of fault that we know, in 15 minutes
 	$(BIN)/python -m faults.hostile --tls --only tls: --seconds 2
 	$(BIN)/python -m faults.http --seconds 2
 	$(BIN)/python -m faults.grpc --seconds 2
+	$(BIN)/python -m faults.grpc --tls --only tls: --seconds 2
 	$(BIN)/python -m faults.overload --seconds 5
 
 faults-long: setup  ## The same, in two hours
@@ -64,6 +65,7 @@ faults-long: setup  ## The same, in two hours
 	$(BIN)/python -m faults.hostile --tls --seconds 20
 	$(BIN)/python -m faults.http --seconds 20
 	$(BIN)/python -m faults.grpc --seconds 20
+	$(BIN)/python -m faults.grpc --tls --seconds 20
 	$(BIN)/python -m faults.overload --seconds 30
 
 faults-soak:

@@ -1,4 +1,5 @@
-"""Compares this tree with another commit: the columns of `bench.peers`, as ratios."""
+"""Compares this tree with another commit: the columns of `bench.peers`, and the CPU time of the
+engine, as ratios."""
 
 import contextlib
 import json
@@ -6,12 +7,14 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
-from bench.measure import Shape, bench_parser, progress, scratch, start_report
+from bench.engine import engine_queue
+from bench.measure import SECOND_NS, Shape, bench_parser, progress, scratch, start_report
 from bench.peers.contender import Contender
 from bench.peers.contest import (
     CALLERS,
@@ -28,9 +31,15 @@ _DESCRIPTION = """Measure Queueber of this working tree and of another commit, a
 for each column, to see what a change costs or gains before it is merged. Server and client are
 those of each tree; the callers are those of this one. Both servers run the whole time, and each
 round of a column is measured in one tree right after the other, so that both meet the same
-machine."""
+machine. The columns of the engine are items in a second of CPU time, unsynced, in a queue that has
+no caps, schedules, routes or batches: with --engine only these, which a busy machine disturbs
+least. So what a queue pays for what it does not use is seen by comparing with a commit of before
+it existed."""
 
 _HERE = Path(__file__).parent.parent
+
+_ENGINE = "engine"
+_ENGINE_ITEMS = 10_000
 
 Figures = dict[str, float]
 Step = dict[str, float | str]
@@ -44,9 +53,14 @@ def _take_steps(folder: Path) -> None:
     """Read a step from each line, and answer with its figures."""
     with started([Queueber()], folder) as (contender,):
         for line in sys.stdin:
+            step = json.loads(line)
+            if step["kind"] == _ENGINE:
+                sys.stdout.write(json.dumps(_engine_round(folder, step)) + "\n")
+                sys.stdout.flush()
+                continue
             contender.rounds.clear()
             contender.figures.clear()
-            _run(contender, **json.loads(line))
+            _run(contender, **step)
             sys.stdout.write(json.dumps(_found(contender)) + "\n")
             sys.stdout.flush()
 
@@ -59,6 +73,26 @@ def _run(contender: Contender, kind: str, size: int, items: int, seconds: float)
     else:
         plan = Plan(seconds, 1, {}, deep_items=items, deep_seconds=seconds, probe_rounds=1)
         run_deep(contender, plan, to_the_end=True)
+
+
+def _engine_round(folder: Path, step: Step) -> Figures:
+    """Items in a second of CPU time of this thread, through the whole life of some items."""
+    items, count = int(step["items"]), _ENGINE_ITEMS
+    contents = [b"x" * int(step["size"])] * items
+    figures: Figures = {}
+    with tempfile.TemporaryDirectory(dir=folder) as path, engine_queue(Path(path)) as queue:
+        calls: dict[str, Callable[[], int]] = {
+            "add": lambda: queue.add(contents),
+            "poll": lambda: queue.poll(items),
+            "complete": lambda: queue.complete([b""] * items),
+        }
+        for name, call in calls.items():
+            began_ns = time.thread_time_ns()
+            for _ in range(count // items):
+                call()
+            seconds = (time.thread_time_ns() - began_ns) / SECOND_NS
+            figures[f"engine, CPU: {name}, {items} a call"] = count / seconds
+    return figures
 
 
 def _found(contender: Contender) -> Figures:
@@ -137,7 +171,12 @@ def _packages(tree: Path) -> Iterator[Path]:
 
 def _steps(arguments: Namespace) -> list[Step]:
     seconds = arguments.seconds
-    one_round: list[Step] = [
+    engine: list[Step] = [
+        {"kind": _ENGINE, "size": 100, "items": items, "seconds": 0.0} for items in (1, 100)
+    ]
+    if arguments.engine:
+        return engine * (2 * int(arguments.repeat))
+    one_round = engine + [
         {"kind": "short", "size": size, "items": items, "seconds": seconds}
         for size in SIZES
         for items in CALLERS
@@ -155,6 +194,7 @@ def main() -> None:
     parser.add_argument("commit", nargs="?", default="HEAD", help="what to compare with")
     parser.add_argument("--seconds", type=float, default=0.5, help="of a short round")
     parser.add_argument("--repeat", type=int, default=7, help="rounds of each column")
+    parser.add_argument("--engine", action="store_true", help="only the engine, by CPU time")
     parser.add_argument("--steps-in", type=Path, help="be the process of a tree, in that folder")
     arguments = parser.parse_args()
     if arguments.steps_in:

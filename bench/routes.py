@@ -1,7 +1,8 @@
 """What a route costs: the life of an item in the engine alone, with and without routes.
 
 Rounds of all kinds take turns, so that they meet the same machine. Times are CPU time of the
-process, and the store never syncs.
+process, and the store never syncs. Whether queues without routes are as fast as in another commit
+shows `python -m bench.quick COMMIT`.
 """
 
 import argparse
@@ -22,8 +23,12 @@ from queueber.model import EventPayload, On, QueueSettings, Source, TopicSetting
 _CONTENTS = b'{"total": 250, "customer": {"tier": "gold"}, "note": "0123456789012345678901234"}'
 _FILTER = "total >= 100 AND customer.tier = 'gold'"
 
+_ELSEWHERE = "routes elsewhere"
+"""The queue has none, and another one of the store has all kinds."""
+
 KINDS: dict[str, tuple[tuple[On, ...], str, EventPayload]] = {
     "no routes": ((), "", EventPayload.KEY),
+    _ELSEWHERE: (tuple(On), "", EventPayload.KEY),
     "insert, key": ((On.INSERT,), "", EventPayload.KEY),
     "insert, full": ((On.INSERT,), "", EventPayload.FULL),
     "insert, full, filtered": ((On.INSERT,), _FILTER, EventPayload.FULL),
@@ -73,11 +78,12 @@ def _routed(engine: Engine, kind: str) -> EngineQueue:
     ons, where, payload = KINDS[kind]
     tx = Transaction(engine.kernel, 1, None)
     engine.queues.create(tx, "q", QueueSettings())
+    engine.queues.create(tx, "other", QueueSettings())
     engine.topics.create(tx, "t", TopicSettings())
     tx.commit()
     for on in ons:
         tx = Transaction(engine.kernel, 1, None)
-        source = Source("q", on, where, payload=payload)
+        source = Source("other" if kind == _ELSEWHERE else "q", on, where, payload=payload)
         engine.routes.add(tx, engine.topics.get("t", 1), source)
         tx.commit()
     return EngineQueue(engine, engine.queues.get("q"))

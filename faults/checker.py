@@ -37,6 +37,7 @@ RULES: Mapping[str, Rule] = {
     "overlap": leases.overlap,
     "stale lease": leases.stale_lease,
     "lost lease": leases.lost_lease,
+    "deliveries": leases.deliveries,
     "results": results.results,
     "result of nobody": results.result_of_nobody,
     "unread": readers.unread,
@@ -51,10 +52,12 @@ RULES: Mapping[str, Rule] = {
     "totals": additions.totals,
     "early": times.early,
     "not dead": times.not_dead,
+    "not expired": times.not_expired,
     "not paused": times.not_paused,
     "too many leased": caps.too_many_leased,
     "too many of a key": caps.too_many_of_a_key,
     "too fast": caps.too_fast,
+    "too fast for a key": caps.too_fast_for_a_key,
 }
 
 _SLACK_MS = 2.0

@@ -42,7 +42,7 @@ class Named:
     is_done: bool | None = None
     """Whether the server did it, by its answer; None if the outcome is unknown."""
     detail: Any = None
-    """The result of a complete; the delay and the outcome of a fail."""
+    """The result of a complete; the delay and the outcome of a fail; the delay of a reschedule."""
 
     @property
     def may_be_done(self) -> bool:
@@ -56,6 +56,8 @@ class Hold:
     poll: Call
     lease: str
     contents: str
+    deliveries: int = 0
+    """How often it was given by then, as the poll said; 0: it was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class Origin:
     delay_ms: float
     key: str
     batch: str
+    expires_ms: float = 0
+    """0: it does not expire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ class Facts:
                 self.by_operation[call.operation].append(call)
         self._read_adds()
         self._read_polls()
-        for operation in (*UNDER_LEASE, "cancel"):
+        for operation in (*UNDER_LEASE, "cancel", "reschedule"):
             for call in self.by_operation[operation]:
                 self._read_named(call)
         for call in self.by_operation["extend"]:
@@ -127,7 +131,7 @@ class Facts:
                 self.unanswered.append(call)
             began_ms = attempts[0].began_ms
             contents, delays = call.given("contents"), call.given("delays_ms")
-            keys = call.given("keys")
+            keys, expires = call.given("keys"), call.given("expires_ms")
             duplicates = call.answer.get("duplicates") or ()
             for at, item in enumerate(call.answer.get("ids", ())):
                 if duplicates and duplicates[at]:
@@ -142,16 +146,18 @@ class Facts:
                         delays[at] if delays else 0,
                         keys[at] if keys else "",
                         call.arguments.get("batch", ""),
+                        expires[at] if expires else 0,
                     ),
                 )
 
     def _read_polls(self) -> None:
         for call in self.by_operation["poll"]:
-            lease = call.answer.get("lease", "")
-            for item, contents in zip(
-                call.answer.get("ids", ()), call.answer.get("contents", ()), strict=True
+            lease, ids = call.answer.get("lease", ""), call.answer.get("ids", ())
+            told = call.answer.get("deliveries") or [0] * len(ids)
+            for item, contents, deliveries in zip(
+                ids, call.answer.get("contents", ()), told, strict=True
             ):
-                self.holds[item].append(Hold(call, lease, contents))
+                self.holds[item].append(Hold(call, lease, contents, deliveries))
 
     def _read_named(self, call: Call) -> None:
         ids, leases = call.given("ids"), call.given("leases")
@@ -167,6 +173,8 @@ class Facts:
             detail = results[at] if results else None
             if call.operation == "fail":
                 detail = (delays[at] if delays else -1, outcomes[at] if outcomes else "")
+            elif call.operation == "reschedule":
+                detail = delays[at]
             is_done = bool(done[at]) if call.is_ok else None
             if is_done is False and self._may_be_a_repeat(call):
                 is_done = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class FinalState:
     unknown_batches: Sequence[str] = ()
     """Batches that were asked for and that the queue does not know."""
     totals: Mapping[str, int] = field(default_factory=dict)
-    """Totals of the queue's statistics that are known: added, removed, completed, cancelled."""
+    """Totals of the queue's statistics that are known: added, removed, completed, cancelled,
+    dead_dropped."""
     dedup_window_ms: float = 0
     """How long the queue remembers keys; 0: not known."""
+    dead_age_ms: float = 0
+    """How long it keeps dead letters; 0: for ever."""
+    read_at_ms: float = inf
+    """When this was read, by the clock of the history; infinite: not known."""

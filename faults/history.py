@@ -9,16 +9,18 @@ column may be empty, as in `NewItems`):
 
 | operation | arguments | answer |
 | --- | --- | --- |
-| add | contents, keys, cap_keys, delays_ms, batch, producer (id, epoch, sequence) | ids, \
-duplicates |
-| poll | lease_ms, bound, partition (of a group, if it is for one) | lease, ids, contents |
+| add | contents, keys, cap_keys, delays_ms, expires_ms, batch, producer (id, epoch, sequence) \
+| ids, duplicates |
+| poll | lease_ms, bound, partition (of a group, if it is for one) | lease, ids, contents, \
+deliveries |
 | ack_up_to (of a group) | partition, offset | offset |
 | extend | leases, leases_ms | done |
 | remove, release | ids, leases | done |
 | complete | ids, leases, results | done |
 | fail | ids, leases, delays_ms (-1: the queue's) | outcomes (refused, retried, died) |
 | cancel | ids | done |
-| purge | state | count |
+| reschedule | ids, delays_ms (0: now) | done |
+| purge | state, batch (cancels those of it alone) | count |
 | redrive | ids (none: all) | count |
 | receipt, wait_batch | batch | added, done, dead, live, complete |
 | read_results | reader | results ([offset, id, result] each) |
@@ -26,8 +28,8 @@ duplicates |
 | drop_reader | reader | done |
 | pause | for_ms (0: until resumed) | |
 | resume | | |
-| caps | concurrency_max, rate_items, rate_ms, cap_by_concurrency_max (0: none); they hold until \
-the next of these | |
+| caps | concurrency_max, rate_items, rate_ms, cap_by_concurrency_max, \
+cap_by_rate_items, cap_by_rate_ms (0: none); they hold until the next of these | |
 
 Calls about topics have the queue `topics`, and name the topic themselves:
 

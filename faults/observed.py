@@ -46,7 +46,8 @@ class ObservedQueue:
         with self._call("poll", lease_ms=lease * 1000) as call:
             found = self._queue.poll(count, lease=lease, wait=wait)
             contents = [item.contents for item in found]
-            call.answered(**records.polled(found.id, found.ids, contents))
+            deliveries = [item.deliveries for item in found]
+            call.answered(**records.polled(found.id, found.ids, contents, deliveries))
         return found
 
     def extend(self, lease: bytes, seconds: float) -> bool:
@@ -88,6 +89,13 @@ class ObservedQueue:
     def cancel(self, ids: Sequence[bytes]) -> list[bool]:
         with self._call("cancel", ids=records.hexes(ids)) as call:
             found = self._queue.cancel(list(ids))
+            call.answered(**records.done(found))
+        return found
+
+    def reschedule(self, ids: Sequence[bytes], delay: float) -> list[bool]:
+        told = {"ids": records.hexes(ids), "delays_ms": [delay * 1000] * len(ids)}
+        with self._call("reschedule", **told) as call:
+            found = self._queue.reschedule(list(ids), delay=delay)
             call.answered(**records.done(found))
         return found
 

@@ -38,7 +38,8 @@ class ObservedWorkQueue:
                 count, lease=lease, wait=wait, release_on_disconnect=release_on_disconnect
             )
             contents = [item.contents for item in found]
-            call.answered(**records.polled(found.id, found.ids, contents))
+            deliveries = [item.deliveries for item in found]
+            call.answered(**records.polled(found.id, found.ids, contents, deliveries))
         return found
 
     async def extend(self, seconds: float, /, *, lease: bytes) -> bool:

@@ -24,7 +24,7 @@ Now = Callable[[], float]
 
 SENT_AGAIN = (
     "poll", "extend", "release", "pause", "resume", "ack_results", "cancel", "purge", "redrive",
-    "publish", "read", "ack",
+    "reschedule", "publish", "read", "ack",
 )  # fmt: skip
 """Calls that a client retries by itself if the answer is lost, or sends in parts. An error of any
 kind concerns the last attempt only: an earlier one may have been done."""

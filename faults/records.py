@@ -1,6 +1,7 @@
 """Converts calls and answers to the columns of the table in `history.py`."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from faults.final_state import FinalState, FoundItem, FoundReceipt, FoundResult
@@ -34,8 +35,14 @@ def added(ids: Iterable[bytes], duplicates: Iterable[bool]) -> Told:
     return {"ids": hexes(ids), "duplicates": list(duplicates)}
 
 
-def polled(lease: bytes, ids: Iterable[bytes], contents: Iterable[bytes]) -> Told:
-    return {"lease": lease.hex(), "ids": hexes(ids), "contents": all_printed(contents)}
+def polled(
+    lease: bytes,
+    ids: Iterable[bytes],
+    contents: Iterable[bytes],
+    deliveries: Iterable[int] = (),
+) -> Told:
+    told = {"lease": lease.hex(), "ids": hexes(ids), "contents": all_printed(contents)}
+    return {**told, "deliveries": list(deliveries)}
 
 
 def receipt(found: Receipt) -> Told:
@@ -57,6 +64,7 @@ def final_state(
     stats: Stats,
     *,
     first_offset: int,
+    read_at_ms: float = inf,
 ) -> FinalState:
     """The final state from a full read; `first_offset` is that of the oldest result.
 
@@ -78,6 +86,9 @@ def final_state(
             "removed": stats.removed_total,
             "completed": stats.completed_total,
             "cancelled": stats.cancelled_total,
+            "dead_dropped": stats.dead_dropped_total,
         },
         stats.settings.dedup_window_ms,
+        stats.settings.dead_age_ms,
+        read_at_ms,
     )

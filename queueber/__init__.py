@@ -65,11 +65,15 @@ from queueber.jobs.handle import Handle
 from queueber.jobs.job import Job
 from queueber.jobs.result_readers import JobDied
 from queueber.model import (
+    Attempt,
+    AttemptEnd,
     BackupFile,
     BackupInfo,
     BatchInfo,
+    CallbackInfo,
     CallerInfo,
     FailOutcome,
+    FoundItem,
     Grant,
     GroupInfo,
     GroupKind,
@@ -111,6 +115,7 @@ from queueber.model import (
     TopicInfo,
     TopicSchema,
     TopicSettings,
+    callback_receipt,
 )
 from queueber.tls import TlsOptions
 from queueber.version import VERSION as __version__
@@ -140,17 +145,21 @@ __all__ = [
     "AsyncTogether",
     "AsyncTopic",
     "AsyncTopicProducer",
+    "Attempt",
+    "AttemptEnd",
     "Backoff",
     "Backup",
     "BackupFile",
     "BackupInfo",
     "BatchInfo",
     "BatchPage",
+    "CallbackInfo",
     "CallerInfo",
     "Client",
     "Deliveries",
     "FailOutcome",
     "FailedPrecondition",
+    "FoundItem",
     "Grant",
     "GroupInfo",
     "GroupKind",
@@ -233,6 +242,7 @@ __all__ = [
     "Worker",
     "WorkerStats",
     "__version__",
+    "callback_receipt",
     "connect",
     "connect_async",
 ]

@@ -15,7 +15,7 @@ import structlog
 import trio
 
 from queueber.beside import gateway_beside
-from queueber.clock import SystemClock, seconds
+from queueber.clock import MovedClock, SystemClock, seconds
 from queueber.config import Config, split_address
 from queueber.db.recovery.opening import check_data_dir
 from queueber.db.store.options import OPEN_FILES_MAX
@@ -69,9 +69,13 @@ class _Stop:
 
 
 def serve(
-    config: Config, *, address_file: Path | None = None, http_address_file: Path | None = None
+    config: Config,
+    *,
+    address_file: Path | None = None,
+    http_address_file: Path | None = None,
+    clock: MovedClock | None = None,
 ) -> None:
-    """Run a server until SIGTERM or SIGINT.
+    """Run a server until SIGTERM or SIGINT. Only tests of other programs give it a clock.
 
     If a failure stops it, raises that failure; the server acknowledges nothing after it. If the
     server cannot start, the `QueueberError` says what to change.
@@ -81,7 +85,7 @@ def serve(
     # If a connection ends before the coroutine of its call starts, no one awaits that coroutine.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     try:
-        run(partial(_serve, config, address_file, http_address_file))
+        run(partial(_serve, config, address_file, http_address_file, clock))
     except Exception as error:
         raise _explained(error, config) from error
 
@@ -124,7 +128,11 @@ def _allowed_connections(config: Config) -> int:
 
 
 async def _serve(
-    config: Config, address_file: Path | None, http_address_file: Path | None, bridge: Bridge
+    config: Config,
+    address_file: Path | None,
+    http_address_file: Path | None,
+    moved_clock: MovedClock | None,
+    bridge: Bridge,
 ) -> None:
     _log.info("starting", version=VERSION, **config.shown())
     check_data_dir(config.data_dir)
@@ -146,6 +154,7 @@ async def _serve(
                 config,
                 address_file,
                 http_address_file,
+                moved_clock,
                 bridge,
                 stop,
                 store,
@@ -189,6 +198,7 @@ async def _run_server(
     config: Config,
     address_file: Path | None,
     http_address_file: Path | None,
+    moved_clock: MovedClock | None,
     bridge: Bridge,
     stop: _Stop,
     store: RocksStore,
@@ -198,7 +208,7 @@ async def _run_server(
     tls: ServerTls | None,
     on_reload: Reloads,
 ) -> None:
-    clock = SystemClock()
+    clock = moved_clock or SystemClock()
     callers = Callers(config, clock, bridge.loop)
     if config.is_protected or config.audit_file is not None:
         on_reload.add("callers", callers.reload)
@@ -253,6 +263,8 @@ async def _run_server(
     ]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sweeper.run, service)
+        if moved_clock is not None:
+            nursery.start_soon(moved_clock.run, partial(sweeper.look_anew, service))
         nursery.start_soon(reclaimer.run, service)
         nursery.start_soon(Sampler().run, service)
         nursery.start_soon(Syncer(store, lambda: bridge.wait(commits.wait())).run)

@@ -1,11 +1,19 @@
 """The clock: milliseconds since the epoch, without jumps."""
 
 import time
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 
 class Clock(Protocol):
     def now_ms(self) -> int: ...
+
+
+class MovedClock(Clock, Protocol):
+    """A clock that a test moves while the server runs; see `queueber.testing`."""
+
+    async def run(self, do_due: Callable[[], Awaitable[None]]) -> None:
+        """Without end, in trio: move when told to, and then do what has become due."""
 
 
 class SystemClock:

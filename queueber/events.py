@@ -88,6 +88,9 @@ _event("info", "queue_deleted", "With all its items.", "queue", who=True)
 _event("info", "paused", "No poll is served; 0: until resumed.", "queue for_ms", who=True)
 _event("info", "resumed", "Polls are served again.", "queue", who=True)
 _event("info", "cancelled", "Items were taken out by id.", "queue items", who=True)
+_event(
+    "info", "rescheduled", "Items become ready at another time.", "queue items delay_ms", who=True,
+)  # fmt: skip
 _event("info", "purged", "Items of a state were deleted.", "queue state items", who=True)
 _event("info", "redriven", "Dead letters are ready again.", "queue items", who=True)
 _event("info", "load_begun", "Files may be staged.", "queue load epoch", who=True)
@@ -143,7 +146,7 @@ _event("info", "backup_ended", "Nothing is kept for it any more.", "backup reaso
 
 for _name in (
     "added", "extended", "removed", "completed", "failed", "released", "part_finished",
-    "acknowledged", "reader_dropped", "batch_forgotten", "batches_forgotten",
+    "acknowledged", "reader_dropped", "batch_forgotten", "batches_forgotten", "callback_stored",
 ):  # fmt: skip
     _event("debug", _name, "What was asked and answered.", "queue ids answer")
 _event("debug", "polled", "The leases, and the ids of each.", "queue leases")

@@ -75,7 +75,11 @@ TOKEN_BYTES_MAX = 16 * KIB
 """A token that a caller sends. Longer ones are refused unread."""
 PASSWORD_BYTES_MAX = 1024
 ERROR_BYTES_MAX = 16 * KIB
-"""The error text of one failure; an item keeps only the last."""
+"""The error text of one failure. An item keeps the last in full."""
+EARLIER_ERRORS_MAX = 19
+EARLIER_ERROR_BYTES_MAX = 300
+"""Errors of earlier failures that an item keeps, and of how much of each: every failure writes all
+of them anew."""
 
 # --- Attempts, keys, batches, producers -----------------------------------------------------------
 
@@ -83,9 +87,9 @@ ATTEMPTS_CEILING = 1000
 """Upper limit of `attempts_max`: an item keeps the times of all its attempts."""
 
 CAP_ITEMS_MAX = 1_000_000
-"""Upper limit of `concurrency_max`, and of the items of a rate."""
+"""Upper limit of caps on items that are leased at once, and of the items of a rate."""
 CAP_MOVED_MAX = 1000
-"""Items that one transaction parks because of a cap, and items of one cap key that it lets go."""
+"""Items that one transaction parks because of a cap, and items that it lets go."""
 CAP_PASSES_MAX = 10
 """A poll that does not wait parks so many times as many, and then gets nothing."""
 CAP_BY_BYTES_MAX = 256
@@ -94,8 +98,14 @@ RATE_MS_MAX = DAY_MS
 """The longest time that a rate may be given for."""
 
 BACKOFF_STEPS_MAX = 100
+ITEM_BACKOFF_STEPS_MAX = 16
+"""Delays that an item may have of its own: each item has a copy of them."""
+ITEM_TIMEOUT_MS_MAX = 7 * DAY_MS
+"""The longest time limit of an item: that of a lease."""
+
 DEDUP_WINDOW_MS_MAX = 30 * DAY_MS
 RESULT_AGE_MS_MAX = 366 * DAY_MS
+DEAD_AGE_MS_MAX = 366 * DAY_MS
 
 FORGOTTEN_TOGETHER_MAX = 256
 """Keys that one entry of the family `forget` names: a slice of a sweep looks at a few entries."""
@@ -109,6 +119,25 @@ BATCH_NUMBER_MAX = (1 << 32) - 1
 """Batches that a queue ever has: a million a day for eleven years."""
 FORGET_BATCHES_MAX = 1000
 """Batches that one slice of a call that forgets old ones looks at: a few milliseconds."""
+
+CALLBACKS_MAX = 100_000
+"""Callbacks of a queue whose item was not added yet. Of those whose batch is complete and whose
+item is refused, memory has a number."""
+CALLBACK_BYTES_MAX = 64 * KIB
+"""Key, contents and attributes of the item of a callback: all of them may take 6 GB on disk."""
+CALLBACKS_TOGETHER = 100
+"""Items of callbacks that one write adds to a queue."""
+CALLBACK_RETRY_MS = SECOND_MS
+"""When a queue that refused the item of a callback is tried again."""
+
+AFTER_MAX = 100
+"""Items that one item may wait for."""
+AFTER_TOGETHER_MAX = 10_000
+"""Items of a call times items that each waits for: each pair is an entry."""
+WAITERS_MAX = 1000
+"""Items that may wait for one item, or for one batch."""
+WAITING_MAX = 100_000
+"""Items of a queue that may wait for others."""
 
 PRODUCER_ANSWERS_KEPT = 8
 """Answers that are kept for each producer, for its retries. A producer may have as many calls under
@@ -367,29 +396,26 @@ SQL_SECONDS_MAX = 30.0
 
 READY_WINDOW_ENTRIES = 1024
 """Ready entries that each queue reads ahead into memory, so that a poll seldom seeks."""
-
 RECENT_BYTES_MAX = 64 * MIB
 """Cache of the contents of new items until they are polled, of all queues together."""
 RECENT_QUEUE_BYTES_MAX = 48 * MIB
 """The same of one queue."""
-
 SWEEP_SLICE_ITEMS = 1000
 """Items that one slice of a sweep moves, in a few milliseconds. Calls run between slices."""
-
+DEAD_READ_REST_MS = 500
+"""Between two slices of a sweep that look for dead letters to delete; less if it read less. They
+are read in order of id, again and again: some 100,000 a minute, for less than a hundredth of a
+core."""
 LOOKAHEAD_SKIPS_MAX = 2000
 """Deleted entries that a search for the next due time may skip (about 0.2 ms)."""
-
 LOOKAHEAD_RETRY_MS = 40
 """When to repeat a search that gave up: within the 50 ms in which a waiting poll must wake."""
-
 STORE_RETRY_MS = 500
 """How long a sweep waits after the store refused a write, for instance because the disk is full."""
-
 SAMPLE_EVERY_MS = 10_000
 """How often the server takes a point of the histories of queues and topics."""
 UNREADABLE_RETRY_MS = HOUR_MS
 """When a sweep looks again at a topic whose records cannot be read, and says so again."""
-
 SYNC_EVERY_MS = 1_000
 """How often the server syncs writes that no call waits for, and records how far it synced."""
 

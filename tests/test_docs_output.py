@@ -25,6 +25,9 @@ PAGES = [
     "docs/cli.md",
     "docs/tutorial.md",
     "docs/how-to/web-app.md",
+    "docs/how-to/fastapi.md",
+    "docs/how-to/django.md",
+    "docs/how-to/sentry.md",
     "docs/how-to/idempotent-handlers.md",
     "docs/how-to/rate-limited-api.md",
     "docs/how-to/from-celery.md",
@@ -37,6 +40,7 @@ PAGES = [
     "docs/sql-select.md",
     "docs/workers.md",
     "docs/jobs.md",
+    "docs/testing-your-program.md",
     "docs/http.md",
     "docs/http-topics.md",
     "docs/sql.md",
@@ -50,7 +54,7 @@ HTTP = "127.0.0.1:9091"
 """In examples, the address of a gateway."""
 GRPC = "127.0.0.1:50051"
 BLOCK = re.compile(
-    r"^```(console|python)(?: title=\"([\w.]+)\")?\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?",
+    r"^```(console|python)(?: title=\"([\w./]+)\")?\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?",
     re.M | re.S,
 )
 """An example. One with a title is a file that the reader writes, for the examples below it."""
@@ -154,6 +158,7 @@ def test_examples_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
         for language, file, code, shown in BLOCK.findall(text):
             here = code.replace("127.0.0.1:9090", server.address)
             if file:
+                (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
                 (tmp_path / file).write_text(here)
             elif language == "console":
                 for command, expected, printed in console_outputs(code, server.address, tmp_path):

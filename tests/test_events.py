@@ -205,6 +205,7 @@ async def test_whatever_a_caller_does_is_logged_as_the_table_says(rig: ServiceRi
         await rig.add(b"a", b"b")
         ids = (await rig.poll_now(1)).ids
         await service.items.cancel(rig.queue, ids)
+        await service.items.reschedule(rig.queue, ids, 0)
         await service.items.purge(rig.queue, ItemState.READY, 10)
         await service.items.redrive(rig.queue, [], 10)
         await service.queues.pause(rig.queue, MINUTE_MS)
@@ -238,7 +239,8 @@ async def test_whatever_a_caller_does_is_logged_as_the_table_says(rig: ServiceRi
         check(dict(line))
     assert {line["event"] for line in lines} >= {
         "queue_created", "queue_configured", "queue_deleted", "paused", "resumed", "cancelled",
-        "purged", "topic_created", "topic_configured", "topic_schema_set", "topic_closed",
+        "rescheduled", "purged", "topic_created", "topic_configured", "topic_schema_set",
+        "topic_closed",
         "schedule_stored", "schedule_paused", "schedule_resumed", "schedule_run",
         "schedule_removed", "topic_source_added", "topic_source_dropped",
         "topic_trimmed", "topic_forked", "topic_deleted", "group_created", "group_paused",

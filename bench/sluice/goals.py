@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 
+from bench.sluice.disk import DiskWatch
 from bench.sluice.generator import Measured, run
 from faults.http.watch import Usage
 from queueber.config import split_address
@@ -23,6 +24,8 @@ RATE = 5_000
 """Messages a second."""
 PAYLOAD_BYTES = 512
 BATCH = 10
+SETTLED_SECONDS = 1.0
+"""After which the slow consumer's windows are full: grpcio reads some megabytes ahead."""
 
 
 @dataclass(slots=True)
@@ -46,7 +49,7 @@ class Running:
 
 @contextmanager
 def running(folder: Path) -> Iterator[Running]:
-    with running_server() as server:
+    with running_server(data_dir=folder / "data") as server:
         begun = time.perf_counter()
         with running_grpc(server.address) as (gateway, address):
             wait_listening(address)  # grpcio would wait for a second before it tries again
@@ -72,10 +75,12 @@ def paced(of: Running, seconds: float, *, batch: bool, rate: float = RATE) -> Me
     return run(at, b"Publish", publish_body, rate=rate, seconds=seconds)
 
 
-def shown(measured: Measured, messages: int) -> str:
+def shown(measured: Measured, messages: int, disk: DiskWatch) -> str:
     return (
         f"{measured.calls_per_second * messages:,.0f} messages/s, p50 {measured.ms(0.5):.1f} ms, "
-        f"p99 {measured.ms(0.99):.1f} ms" + (f", {measured.failed} failed" * bool(measured.failed))
+        f"p99 {measured.ms(0.99):.1f} ms"
+        + (f", {measured.failed} failed" * bool(measured.failed))
+        + f"; longest sync of another file {disk.longest_ms:.0f} ms"
     )
 
 
@@ -131,12 +136,15 @@ def goals(folder: Path, seconds: float, backlog: int) -> list[Goal]:
         found.append(Goal("start until the first answer", "< 1 s", f"{start:.2f} s", start < 1))
         paced(of, 1.0, batch=False, rate=500)  # warms it up
         for name, batch in (("Publish", False), (f"BatchPublish of {BATCH}", True)):
-            measured, messages = paced(of, seconds, batch=batch), BATCH if batch else 1
-            goal = f"{RATE:,} messages/s, p99 < 10 ms"
-            found.append(Goal(name, goal, shown(measured, messages), is_fast(measured, messages)))
+            with DiskWatch(folder) as disk:
+                measured, messages = paced(of, seconds, batch=batch), BATCH if batch else 1
+            goal, text = f"{RATE:,} messages/s, p99 < 10 ms", shown(measured, messages, disk)
+            found.append(Goal(name, goal, text, is_fast(measured, messages)))
         slow = SlowReader(of.address)
-        beside = paced(of, seconds, batch=True)
-        text = f"{shown(beside, BATCH)}; it read {slow.read}"
+        time.sleep(SETTLED_SECONDS)
+        with DiskWatch(folder) as disk:
+            beside = paced(of, seconds, batch=True)
+        text = f"{shown(beside, BATCH, disk)}; it read {slow.read}"
         goal = "as without it"
         found.append(Goal("a consumer of 1 message/s beside", goal, text, is_fast(beside, BATCH)))
         before = of.megabytes

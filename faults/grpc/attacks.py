@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 
+from faults.grpc.frame_attacks import FRAME_ATTACKS
 from faults.grpc.frames import (
     CONTINUATION,
     DATA,
@@ -25,28 +26,15 @@ from faults.grpc.frames import (
     read_some,
     window_settings,
 )
+from faults.grpc.said import BIG, CREDITS, EMPTY, PUBLISH, WRONG, init, odd
+from faults.grpc.stream_attacks import STREAM_ATTACKS
 from faults.http.task import Task, send
-from queueber.gateway.grpc import sluice_pb2 as wire
-
-BIG, EMPTY = "hostile-big", "hostile-empty"
-_PUBLISH = wire.PublishRequest(topic="hostile", payload=b"m").SerializeToString()
-_CREDITS = wire.SubscribeUpstream(credit=wire.CreditGrant(credits=2**32 - 1)).SerializeToString()
-_LARGE = 4 << 20
-
-
-def _init(topic: str, group: str) -> bytes:
-    init = wire.SubscriptionInit(topic=topic, consumer_group=group, initial_position="EARLIEST")
-    return wire.SubscribeUpstream(init=init).SerializeToString()
-
-
-def _odd(at: int) -> int:
-    return 2 * at + 1
 
 
 def garbage(task: Task) -> int:
     """Bytes that are no HTTP/2, and frames with some bytes changed."""
     count = 0
-    whole = PREFACE + frame(SETTINGS, 0, 0) + call(1, b"Publish") + message(1, _PUBLISH)
+    whole = PREFACE + frame(SETTINGS, 0, 0) + call(1, b"Publish") + message(1, PUBLISH)
     while not task.is_over():
         with contextlib.closing(task.connect()) as connection:
             changed = bytearray(whole)
@@ -64,10 +52,10 @@ def slow_hellos(task: Task) -> int:
     count = 0
     with task.connections(500) as connections:
         for at in range(len(PREFACE)):
-            if task.is_over():
-                break
             for connection in connections[::2]:
                 count += send(connection, PREFACE[at : at + 1])
+            if task.is_over():
+                break
             time.sleep(0.2)
     return count
 
@@ -78,8 +66,8 @@ def half_calls(task: Task) -> int:
     with opened(task, 20) as connections:
         while not task.is_over():
             for connection in connections:
-                stream = _odd(count)
-                sent = call(stream, b"Publish") + message(stream, _PUBLISH)[:-1]
+                stream = odd(count)
+                sent = call(stream, b"Publish") + message(stream, PUBLISH)[:-1]
                 count += send(connection, sent if count % 2 else call(stream, b"Publish"))
                 read_some(connection)
             time.sleep(0.001)
@@ -111,7 +99,7 @@ def packed_messages(task: Task) -> int:
     with opened(task, 20) as connections:
         while not task.is_over():
             for connection in connections:
-                stream = _odd(count)
+                stream = odd(count)
                 sent = call(stream, b"Publish", packed)
                 count += send(connection, sent + message(stream, bomb, is_packed=True))
                 read_some(connection)
@@ -141,13 +129,13 @@ def huge_heads(task: Task) -> int:
 
 def flood(task: Task) -> int:
     """Publishes that are refused, as fast as they go out."""
-    count, wrong = 0, wire.PublishRequest(topic="no/name").SerializeToString()
+    count = 0
     with opened(task, 10) as connections:
         while not task.is_over():
             for connection in connections:
                 sent = b"".join(
-                    call(_odd(count + at), b"Publish")
-                    + message(_odd(count + at), wrong, is_last=True)
+                    call(odd(count + at), b"Publish")
+                    + message(odd(count + at), WRONG, is_last=True)
                     for at in range(10)
                 )
                 if send(connection, sent):
@@ -164,9 +152,9 @@ def resets(task: Task) -> int:
         while not task.is_over():
             for connection in connections:
                 sent = b"".join(
-                    call(_odd(count + at), b"Subscribe")
-                    + message(_odd(count + at), _init(EMPTY, "resets"))
-                    + frame(RST_STREAM, 0, _odd(count + at), bytes([0, 0, 0, 8]))
+                    call(odd(count + at), b"Subscribe")
+                    + message(odd(count + at), init(EMPTY, "resets"))
+                    + frame(RST_STREAM, 0, odd(count + at), bytes([0, 0, 0, 8]))
                     for at in range(20)
                 )
                 if send(connection, sent):
@@ -182,10 +170,10 @@ def many_streams(task: Task) -> int:
     with opened(task, 10) as connections:
         while not task.is_over():
             for connection in connections:
-                stream = _odd(count)
+                stream = odd(count)
                 sent = call(stream, b"Subscribe")
                 if count % 2:
-                    sent += message(stream, _init(EMPTY, f"g{count % 50}"))
+                    sent += message(stream, init(EMPTY, f"g{count % 50}"))
                 count += send(connection, sent)
                 read_some(connection)
             time.sleep(0.002)
@@ -198,10 +186,10 @@ def slow_readers(task: Task) -> int:
     with opened(task, 60, window_settings(0x7FFF_FFFF)) as connections:
         while not task.is_over():
             for at, connection in enumerate(connections):
-                stream = _odd(count)
+                stream = odd(count)
                 group = f"g{at % 50}" if count < 200 else f"g{count % 50}"
-                sent = call(stream, b"Subscribe") + message(stream, _init(BIG, group))
-                count += send(connection, sent + message(stream, _CREDITS))
+                sent = call(stream, b"Subscribe") + message(stream, init(BIG, group))
+                count += send(connection, sent + message(stream, CREDITS))
             time.sleep(0.2)
     return count
 
@@ -212,9 +200,9 @@ def shut_windows(task: Task) -> int:
     with opened(task, 60, window_settings(0)) as connections:
         while not task.is_over():
             for at, connection in enumerate(connections):
-                stream = _odd(count)
-                sent = call(stream, b"Subscribe") + message(stream, _init(BIG, f"g{at % 50}"))
-                count += send(connection, sent + message(stream, _CREDITS))
+                stream = odd(count)
+                sent = call(stream, b"Subscribe") + message(stream, init(BIG, f"g{at % 50}"))
+                count += send(connection, sent + message(stream, CREDITS))
             time.sleep(0.2)
     return count
 
@@ -235,7 +223,7 @@ def hang_ups(task: Task) -> int:
     while not task.is_over():
         with opened(task, 10) as connections:
             for connection in connections:
-                send(connection, call(1, b"Publish") + message(1, _PUBLISH, is_last=True))
+                send(connection, call(1, b"Publish") + message(1, PUBLISH, is_last=True))
                 if task.random.random() < 0.5:
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
         count += 10
@@ -269,4 +257,6 @@ ATTACKS: dict[str, Callable[[Task], int]] = {
     "pings": pings,
     "hang-ups": hang_ups,
     "many connections": many_connections,
+    **FRAME_ATTACKS,
+    **STREAM_ATTACKS,
 }

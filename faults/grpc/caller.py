@@ -15,8 +15,13 @@ _SECONDS_MAX = 30.0
 class Caller:
     """Publishes a message over and over, and measures each call."""
 
-    def __init__(self, address: str) -> None:
-        self._channel = grpc.insecure_channel(address)
+    def __init__(self, address: str, authority: bytes | None = None) -> None:
+        """`authority` is the certificate of that of the port, if it speaks TLS."""
+        if authority is None:
+            self._channel = grpc.insecure_channel(address)
+        else:
+            trusted = grpc.ssl_channel_credentials(authority)
+            self._channel = grpc.secure_channel(address, trusted)
         self._seconds: list[float] = []
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="caller", daemon=True)

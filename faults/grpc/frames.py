@@ -38,13 +38,17 @@ def field(name: bytes, value: bytes) -> bytes:
     return b"\0" + _text(name) + _text(value)
 
 
-def head(method: bytes, *more: bytes) -> bytes:
-    """The fields of a call."""
+def path_of(method: bytes) -> bytes:
+    return b"/sluice.v1.Sluice/" + method
+
+
+def head(method: bytes, *more: bytes, path: bytes | None = None) -> bytes:
+    """The fields of a call of a method of Sluice, or of another `path`."""
     return b"".join(
         [
             field(b":method", b"POST"),
             field(b":scheme", b"http"),
-            field(b":path", b"/sluice.v1.Sluice/" + method),
+            field(b":path", path_of(method) if path is None else path),
             field(b":authority", b"localhost"),
             field(b"te", b"trailers"),
             field(b"content-type", b"application/grpc"),

@@ -84,7 +84,7 @@ def main() -> int:
             client.queue("hostile-empty").stats()
         _fill_streams(gateway)
         are_cheap = _idle_polls(gateway, server.process.pid)
-        print(f"{'attack':18} {'count':>8} {'before':>7} {'most':>7} {'quiet':>8} {'p99':>8}  "
+        print(f"{'attack':20} {'count':>8} {'before':>7} {'most':>7} {'quiet':>8} {'p99':>8}  "
               "verdict   (MB, ms)")  # fmt: skip
         bad = 0
         with Caller(gateway.host_port) as caller:

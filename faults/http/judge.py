@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from faults.http.attacks import ATTACKS
 from faults.http.task import Address, Attack, Task
 from faults.http.watch import Peak, Usage
+from queueber.tls import TlsOptions
 from tests.support.http import GatewayProcess
 
 P99_RATIO_MAX = 3.0
@@ -31,7 +32,7 @@ class Witness(Protocol):
 def _attack(result: Any, attack: Attack, task: Task) -> None:
     # The attack must harm the gateway, not take its processor time.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    task = Task(task.address, task.random, task.seconds)
+    task = Task(task.address, task.random, task.seconds, task.tls)
     result.send(attack(task))
 
 
@@ -59,6 +60,7 @@ def judge(
     seed: int,
     attacks: Mapping[str, Attack] = ATTACKS,
     address: Address | None = None,
+    tls: TlsOptions | None = None,
 ) -> str:
     """Print what an attack did to the gateway's HTTP port, or another one; returns what is wrong
     with it."""
@@ -68,7 +70,7 @@ def judge(
     quiet_ms, failures = caller.take_p99_ms(), len(caller.failures)
     usage = Usage(gateway.process.pid)
     with Peak(usage) as peak:
-        task = Task(address or gateway.host_port, Random(f"{seed} {name}"), seconds)
+        task = Task(address or gateway.host_port, Random(f"{seed} {name}"), seconds, tls)
         count = _run_attack(attacks[name], task)
         harmed_ms = caller.take_p99_ms()
     wrong = []
@@ -86,7 +88,7 @@ def judge(
     elif harmed_ms > max(P99_MS_FREE, P99_RATIO_MAX * quiet_ms):
         wrong.append(f"p99 {harmed_ms / quiet_ms:.1f}x")
     print(
-        f"{name:18} {count:8} {peak.before:7.0f} {peak.most:7.0f} {quiet_ms:8.1f} "
+        f"{name:20} {count:8} {peak.before:7.0f} {peak.most:7.0f} {quiet_ms:8.1f} "
         f"{harmed_ms:8.1f}  {', '.join(wrong) or 'ok'}",
         flush=True,
     )

@@ -6,6 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
+from typing import cast
+
+from faults.hostile.tls_socket import TlsSocket
+from queueber.tls import TlsOptions
 
 Address = tuple[str, int]
 
@@ -15,6 +19,7 @@ class Task:
     address: Address
     random: Random
     seconds: float
+    tls: TlsOptions | None = None
 
     def __post_init__(self) -> None:
         self._end_at = time.monotonic() + self.seconds
@@ -23,6 +28,17 @@ class Task:
         return time.monotonic() > self._end_at
 
     def connect(self) -> socket.socket:
+        plain = self.connect_plain()
+        if self.tls is None:
+            return plain
+        try:
+            return cast(socket.socket, TlsSocket(plain, self.tls, self.address[0]))
+        except OSError:
+            plain.close()
+            raise
+
+    def connect_plain(self) -> socket.socket:
+        """Without TLS, whatever the port speaks."""
         return socket.create_connection(self.address, timeout=10)
 
     @contextlib.contextmanager

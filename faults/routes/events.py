@@ -62,9 +62,10 @@ def _check_totals(events: Sequence[FoundEvent], totals: Mapping[str, int]) -> It
         "failed": sum(each.counts_attempt and each.change != "redriven" for each in events),
         "expired": sum(each.error in (RAN_OUT, DISCONNECTED) for each in events),
     }
+    happened = {**totals, "cancelled": totals["cancelled"] + totals.get("dead_dropped", 0)}
     for total, count in found.items():
-        if count != totals[total]:
-            yield f"{count} say {total}, but that happened {totals[total]} times"
+        if count != happened[total]:
+            yield f"{count} say {total}, but that happened {happened[total]} times"
 
 
 def _check_life(life: Sequence[FoundEvent], left: str) -> Iterator[str]:

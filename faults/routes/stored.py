@@ -3,6 +3,8 @@
 import json
 from dataclasses import asdict
 
+from faults.facts import Facts
+from faults.routes.calls import check_calls
 from faults.routes.events import FoundEvent, check_events
 from queueber.db.records.blocks import unpack_attributes
 from queueber.engine.open import Engine
@@ -16,21 +18,25 @@ from queueber.model import Bounds, ItemState
 _PAGE = 1000
 
 
-def check_routed(engine: Engine, queue: str, topic: str, now_ms: int) -> list[str]:
-    """What is wrong with the events of a queue that was routed to the topic from its birth."""
+def check_routed(
+    engine: Engine, queue: str, topic: str, now_ms: int, facts: Facts | None = None
+) -> list[str]:
+    """What is wrong with the events of a queue that was routed to the topic from its birth;
+    `facts` are those of its calls, if there is a history."""
     state = engine.queues.get(queue)
     events = [
         event
         for event in read_events(engine, engine.topics.get(topic, now_ms))
         if event.queue == queue
     ]
+    wrong = [] if facts is None else check_calls(queue, events, facts)
     counters = asdict(state.counters)
     totals = {
         name.removesuffix("_total"): count
         for name, count in counters.items()
         if name.endswith("_total")
     }
-    return check_events(queue, events, totals, _items(engine, state))
+    return wrong + check_events(queue, events, totals, _items(engine, state))
 
 
 def read_events(engine: Engine, topic: TopicState) -> list[FoundEvent]:

@@ -26,7 +26,7 @@ def ended_twice(facts: Facts) -> Iterator[Violation]:
             calls = (other.call, end.call)
             yield Violation("ended twice", item, "two calls were told that they ended it", calls)
     for item, end in first.items():
-        for operation in ("release", "fail"):
+        for operation in ("release", "fail", "reschedule"):
             for named in facts.named[operation].get(item, ()):
                 if named.is_done and named.call.began_ms > end.call.ended_ms:
                     calls = (end.call, named.call)

@@ -6,6 +6,10 @@ from math import inf
 
 from faults.facts import Facts, Hold, Violation
 from faults.history import Call
+from faults.rules.times import may_be_redriven
+
+_COUNTED_SURELY = 255
+"""What counts no attempt is counted so often at most."""
 
 
 def overlap(facts: Facts) -> Iterator[Violation]:
@@ -69,6 +73,23 @@ def lost_lease(facts: Facts) -> Iterator[Violation]:
                 if is_done is False and call.ended_ms < alive_until_ms(facts, item, hold):
                     text = "its lease could not be extended, though it is alive"
                     yield Violation("lost lease", item, text, (hold.poll, call))
+
+
+def deliveries(facts: Facts) -> Iterator[Violation]:
+    """Each lease of an item is counted, until it is redriven."""
+    for item, holds in facts.holds.items():
+        counted = sorted(
+            (hold for hold in holds if 0 < hold.deliveries < _COUNTED_SURELY),
+            key=lambda hold: hold.poll.began_ms,
+        )
+        for first, second in combinations(counted, 2):
+            calls = first.poll, second.poll
+            is_after = first.poll.ended_ms <= second.poll.began_ms
+            if not is_after or may_be_redriven(facts, item, *calls):
+                continue
+            if second.deliveries <= first.deliveries:
+                told = f"{first.deliveries} and then {second.deliveries}"
+                yield Violation("deliveries", item, f"was given {told} times", calls)
 
 
 def alive_until_ms(facts: Facts, item: str, hold: Hold) -> float:

@@ -1,4 +1,5 @@
-"""Losses: an item that was certainly stored is in the final state, unless it ended."""
+"""Losses: an item that was certainly stored is in the final state, unless it ended, or may have
+been dead for as long as its queue keeps dead letters."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -32,9 +33,13 @@ def lost(facts: Facts) -> Iterator[Violation]:
     """
     purges = facts.purges(*_ALL_STATES)
     missing = [*_missing_items(facts), *_missing_contents(facts)]
-    purgeable = [any(purge.ended_ms >= each.since_ms for purge in purges) for each in missing]
+    purgeable = [
+        any(purge.ended_ms >= each.since_ms for purge in purges) or _may_be_dropped(facts, each)
+        for each in missing
+    ]
     # A purge says how many items it deleted, not which. One of unknown outcome may explain all.
     room = sum(call.answer["count"] if call.is_ok else len(missing) for call in purges)
+    room += facts.final.totals.get("dead_dropped", 0)
     room_of_results = spare(facts)
     # Items that no purge explains come first, so that deleted results explain as many as possible.
     for is_purgeable, known in sorted(zip(purgeable, missing, strict=True), key=lambda e: e[0]):
@@ -47,8 +52,21 @@ def lost(facts: Facts) -> Iterator[Violation]:
         elif room:
             room -= 1
         else:
-            text = "was added, and more items are missing than were purged"
+            text = "was added, and more items are missing than were purged or dropped"
             yield Violation("lost", known.item, text, (known.call, *purges))
+
+
+def _may_be_dropped(facts: Facts, known: _Known) -> bool:
+    """Whether it may have been dead for as long as the queue keeps dead letters: it certainly lived
+    when it was added, and whenever a poll gave it."""
+    final = facts.final
+    if not final.dead_age_ms:
+        return False
+    holds = facts.holds.get(known.item, ())
+    lived_ms = max([known.since_ms, *(hold.poll.began_ms for hold in holds)])
+    if lived_ms + final.dead_age_ms - facts.slack_ms <= final.read_at_ms:
+        return True
+    return facts.is_step_within(lived_ms, final.read_at_ms, forward=True)
 
 
 def _missing_items(facts: Facts) -> Iterator[_Known]:

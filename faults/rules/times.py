@@ -1,4 +1,4 @@
-"""Times: no poll returns a delayed or dead item, or an item of a paused queue."""
+"""Times: no poll returns a delayed, dead or expired item, or an item of a paused queue."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,14 +29,29 @@ def early(facts: Facts) -> Iterator[Violation]:
             if named.is_done and named.detail[1] == "retried" and named.detail[0] > 0:
                 call = named.call
                 delays.append(_Delay(call, call.began_ms, call.ended_ms, named.detail[0]))
+        rescheduled = [each for each in facts.named["reschedule"].get(item, ()) if each.may_be_done]
+        for named in rescheduled:
+            if named.is_done and named.detail > 0:
+                call = named.call
+                delays.append(_Delay(call, call.began_ms, call.ended_ms, named.detail))
         for delay in delays:
             until_ms = delay.began_ms + delay.delay_ms - facts.slack_ms
             for hold in holds:
                 if hold.poll.began_ms < delay.known_ms or hold.poll.ended_ms >= until_ms:
                     continue
+                if any(_may_come_between(each.call, delay.call, hold.poll) for each in rescheduled):
+                    continue
                 if not facts.is_step_within(delay.began_ms, hold.poll.ended_ms, forward=True):
                     text = "was given before its delay had passed"
                     yield Violation("early", item, text, (delay.call, hold.poll))
+
+
+def _may_come_between(reschedule: Call, delay: Call, poll: Call) -> bool:
+    """Whether the delay that ended at the poll may be that of another reschedule."""
+    is_other = reschedule is not delay
+    return (
+        is_other and reschedule.ended_ms >= delay.began_ms and reschedule.began_ms <= poll.ended_ms
+    )
 
 
 def not_dead(facts: Facts) -> Iterator[Violation]:
@@ -48,14 +63,31 @@ def not_dead(facts: Facts) -> Iterator[Violation]:
             died = named.call
             for hold in facts.holds.get(item, ()):
                 is_after = hold.poll.began_ms > died.ended_ms
-                if is_after and not _may_be_redriven(facts, item, died, hold.poll):
+                if is_after and not may_be_redriven(facts, item, died, hold.poll):
                     yield Violation("not dead", item, "was given after it died", (died, hold.poll))
             state = facts.final.items[item].state if item in facts.final.items else "dead"
-            if state != "dead" and not _may_be_redriven(facts, item, died, None):
+            if state != "dead" and not may_be_redriven(facts, item, died, None):
                 yield Violation("not dead", item, f"died, and is {state} at the end", (died,))
 
 
-def _may_be_redriven(facts: Facts, item: str, died: Call, poll: Call | None) -> bool:
+def not_expired(facts: Facts) -> Iterator[Violation]:
+    """No poll is the first to return an item after it expired."""
+    for item, origin in facts.origins.items():
+        if not origin.expires_ms:
+            continue
+        until_ms = origin.call.ended_ms + origin.expires_ms + facts.slack_ms
+        for hold in facts.holds.get(item, ()):
+            if hold.deliveries != 1 or hold.poll.began_ms <= until_ms:
+                continue
+            if may_be_redriven(facts, item, origin.call, hold.poll):
+                continue
+            if not facts.is_step_within(origin.began_ms, hold.poll.ended_ms, forward=False):
+                text = "was given after it expired"
+                yield Violation("not expired", item, text, (origin.call, hold.poll))
+
+
+def may_be_redriven(facts: Facts, item: str, died: Call, poll: Call | None) -> bool:
+    """Whether a redrive may have come between the two."""
     until_ms = inf if poll is None else poll.ended_ms
     return any(
         redrive.ended_ms >= died.began_ms and redrive.began_ms <= until_ms

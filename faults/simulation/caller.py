@@ -6,7 +6,7 @@ from typing import Any
 
 from faults import records
 from faults.simulation.contact import Contact
-from queueber.model import Added, ItemState, NewItems, Polled, Results
+from queueber.model import Added, Callback, ItemState, NewItems, Polled, Results
 from queueber.service.service import Service
 from queueber.service.session import QueueHandle
 
@@ -26,6 +26,7 @@ class Caller(Contact):
             "keys": list(items.keys),
             "cap_keys": cap_keys,
             "delays_ms": list(items.delays_ms),
+            "expires_ms": [options.expires_ms for options in items.options],
             "batch": items.batch,
             "producer": [producer.id, producer.epoch, producer.sequence] if producer else None,
         }
@@ -51,7 +52,9 @@ class Caller(Contact):
                 wait_ms=wait_ms,
                 connection=connection if is_bound else None,
             ),
-            lambda polled: records.polled(polled.lease_id, polled.ids, polled.contents),
+            lambda polled: records.polled(
+                polled.lease_id, polled.ids, polled.contents, deliveries_of(polled)
+            ),
         )
         if polled is not None and polled.ids and is_bound:
             connection.leases.append(polled.lease_id.hex())
@@ -133,11 +136,28 @@ class Caller(Contact):
             records.done,
         )
 
+    async def reschedule(self, ids: Sequence[bytes], delay_ms: int) -> None:
+        await self.call(
+            "reschedule",
+            {"ids": records.hexes(ids), "delays_ms": [delay_ms] * len(ids)},
+            lambda service, queue: service.items.reschedule(queue, ids, delay_ms),
+            records.done,
+        )
+
     async def purge(self, state: ItemState, limit: int) -> None:
         await self.call(
             "purge",
             {"state": state.value, "limit": limit},
             lambda service, queue: service.items.purge(queue, state, limit),
+            lambda found: {"count": found[0]},
+        )
+
+    async def cancel_batch(self, batch: str, state: ItemState, limit: int) -> None:
+        """To the checker a purge: it says how many items of a state it deleted, not which."""
+        await self.call(
+            "purge",
+            {"state": state.value, "limit": limit, "batch": batch},
+            lambda service, queue: service.items.cancel_batch(queue, batch, state, b"", limit),
             lambda found: {"count": found[0]},
         )
 
@@ -167,6 +187,16 @@ class Caller(Contact):
             lambda service, queue: service.results.receipt(queue, batch),
             records.receipt,
         )
+
+    async def when_complete(self, batch: str, callback: Callback) -> bool:
+        """Whether the server took it."""
+        info = await self.call(
+            "when_complete",
+            {"batch": batch},
+            lambda service, queue: service.callbacks.when_complete(queue, batch, callback),
+            lambda info: {"item": info.item_id.hex()},
+        )
+        return info is not None
 
     async def forget_batch(self, batch: str) -> None:
         await self.call(
@@ -214,3 +244,8 @@ class Caller(Contact):
 
 def _nothing(_: None) -> dict[str, Any]:
     return {}
+
+
+def deliveries_of(polled: Polled) -> Sequence[int]:
+    details = polled.details
+    return details.deliveries or details.attempts or [1] * polled.count

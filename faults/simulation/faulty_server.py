@@ -48,7 +48,13 @@ _FLUSH_SECONDS = 0.01
 _CLOCK_STEPS_MS = (-200, -20, 20, 200)
 
 
-_NO_CAPS = {"concurrency_max": 0, "rate_items": 0, "rate_ms": 0, "cap_by_concurrency_max": 0}
+_NO_CAPS = dict.fromkeys(
+    (
+        "concurrency_max", "rate_items", "rate_ms", "cap_by_concurrency_max", "cap_by_rate_items",
+        "cap_by_rate_ms",
+    ),
+    0,
+)  # fmt: skip
 
 
 class FaultyServer:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from queueber.db.families import Family
+from queueber.db.records.keys import due_upper_bound
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import NotFound
 from queueber.service.service import Service
@@ -16,10 +18,17 @@ def waits_in_vain(service: Service, queue: QueueState, batches: tuple[str, ...])
         # Bound polls may have to wait: their connection may hold too many for a quarantined item.
         if waiter is not None and not waiter.future.done() and waiter.asked.connection is None:
             yield f"a poll waits, and {queue.counters.ready} items are ready"
+    if queue.counters.cap_dues and not is_due and _has_due_keys(service, queue, now_ms):
+        yield "tokens of cap keys are back, and nobody looks at them"
     for batch in batches:
         futures = service.shell.wakeups._futures.get((queue.queue_id, batch), {})
         if any(not future.done() for future in futures) and _is_complete(service, queue, batch):
             yield f"a call waits for batch {batch}, which is complete"
+
+
+def _has_due_keys(service: Service, queue: QueueState, now_ms: int) -> bool:
+    stop = due_upper_bound(queue.prefix, now_ms)
+    return bool(service.shell.engine.store.scan(Family.CAP_DUE, queue.prefix, stop, 1))
 
 
 def _is_complete(service: Service, queue: QueueState, batch: str) -> bool:

@@ -17,7 +17,9 @@ from queueber.service.session import QueueHandle
 _ALL = 1000
 
 
-def final_state(service: Service, engine: Engine, queue: QueueHandle) -> FinalState:
+def final_state(
+    service: Service, engine: Engine, queue: QueueHandle, read_at_ms: float
+) -> FinalState:
     results = results_of(live_view(engine.store, queue.state), 0, _ALL, MIB)
     return records.final_state(
         {state: list(items_of(service, queue, state)) for state in ItemState},
@@ -25,6 +27,7 @@ def final_state(service: Service, engine: Engine, queue: QueueHandle) -> FinalSt
         {batch: _receipt(queue.state, batch) for batch in BATCHES},
         service.queues.stats(queue),
         first_offset=results.missed,
+        read_at_ms=read_at_ms,
     )
 
 

@@ -6,20 +6,28 @@ no longer hold; operators take away what others are at work on.
 
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from faults.simulation.caller import Caller
 from faults.simulation.network import ConnectionLost
-from queueber.model import ItemState, NewItems, Polled, Producer
+from queueber.model import NO_OPTIONS, ItemOptions, ItemState, NewItems, Polled, Producer
+
+T = TypeVar("T")
 
 BATCHES = ("one", "two", "three")
 FORGOTTEN_BATCH = "three"
 """The one that operators forget: the rules know more of the others."""
 LEASES_MS = (15, 40, 120)
 DELAYS_MS = (0, 0, 5, 30)
+OPTIONS = (
+    NO_OPTIONS, NO_OPTIONS, ItemOptions(1), ItemOptions(None, (0, 10), 50),
+    ItemOptions(expires_ms=40), ItemOptions(2, expires_ms=90),
+)  # fmt: skip
 
 _TRIES_MAX = 4
 """Retries of a call whose answer was lost."""
+_BATCH_SHARE = 0.3
+"""Of purges that take the items of a batch alone."""
 
 Role: TypeAlias = Callable[[Caller], Awaitable[None]]
 
@@ -40,6 +48,7 @@ async def produce(caller: Caller) -> None:
             keys=[f"key {random.randrange(8)}" for _ in contents] if has_keys else (),
             batch=random.choice(["", *BATCHES]),
             producer=Producer(caller.name, epoch, sequence + 1) if is_numbered else None,
+            options=_maybe(random, [random.choice(OPTIONS) for _ in contents]),
         )
         is_known = await _add(caller, items, is_safe_to_repeat=is_numbered)
         if is_numbered:
@@ -141,10 +150,15 @@ async def operate(caller: Caller) -> None:
         some = random.sample(items, min(len(items), random.randint(1, 3)))
         try:
             match random.choice(
-                ["cancel", "purge", "redrive", "redrive", "pause", "receipt", "forget"]
+                ["cancel", "purge", "redrive", "redrive", "pause", "receipt", "forget", "later"]
             ):
                 case "cancel" if some:
                     await caller.cancel(some)
+                case "later" if some:
+                    await caller.reschedule(some, random.choice(DELAYS_MS))
+                case "purge" if random.random() < _BATCH_SHARE:
+                    state, batch = random.choice(list(ItemState)), random.choice(BATCHES)
+                    await caller.cancel_batch(batch, state, random.randint(1, 5))
                 case "purge":
                     await caller.purge(random.choice(list(ItemState)), random.randint(1, 3))
                 case "redrive":
@@ -179,7 +193,7 @@ async def read(caller: Caller) -> None:
             continue
 
 
-def _maybe(random: Random, column: list[int]) -> list[int]:
+def _maybe(random: Random, column: list[T]) -> list[T]:
     return column if random.random() < 0.3 else []
 
 

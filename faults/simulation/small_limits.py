@@ -10,6 +10,7 @@ _LOW = {
     "queueber.db.records.blocks.BLOCK_ITEMS_MAX": 3,
     "queueber.db.records.blocks.BLOCK_WASTE_FACTOR": 1,
     "queueber.engine.queue.poll.OLDEST_FIRST_EVERY": 3,
+    "queueber.engine.queue.dead_letters.DEAD_READ_REST_MS": 20_000,
     "queueber.engine.queue.isolation.QUARANTINE_PATIENCE_MS": 30,
     "queueber.engine.records.producers.PRODUCER_ANSWERS_KEPT": 2,
     "queueber.engine.integrity.records.PRODUCER_ANSWERS_KEPT": 2,
@@ -22,6 +23,8 @@ _LOW = {
     "queueber.cron.expression.EVERY_MS_MIN": 1,
     "queueber.engine.schedules.due_runs.MISSED_AFTER_MS": 30,
     "queueber.engine.schedules.due_runs.SCHEDULE_RUNS_TOGETHER": 2,
+    "queueber.engine.records.callbacks.CALLBACK_RETRY_MS": 20,
+    "queueber.engine.flow.callbacks.CALLBACKS_TOGETHER": 2,
     "queueber.engine.kernel.noted_times.AGENDA_SLACK_MS": 50,
 }
 

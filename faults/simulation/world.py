@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from faults.checker import check
+from faults.facts import Facts
 from faults.final_state import FinalState
 from faults.history import SCHEDULES, TOPICS, History
 from faults.recorder import Recorder
@@ -15,6 +16,8 @@ from faults.simulation.caller import CAP_BY, Caller
 from faults.simulation.contact import Rumours
 from faults.simulation.disk import Crashed
 from faults.simulation.faulty_server import QUEUES, FaultyServer
+from faults.simulation.flow_reading import look_at_flows
+from faults.simulation.flow_roles import CALLED_BACK, Flows, fan_out
 from faults.simulation.group_roles import GROUP_ROLES, REBORN, REBORN_QUEUE, bear_again
 from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.network import ConnectionLost, Network
@@ -46,9 +49,13 @@ _DEADLINE_SECONDS = 60.0
 """Virtual time after which a caller that has not finished is stuck."""
 _QUIET_MS = 10 * max(LEASES_MS)
 """After this time without callers, every lease, delay and pause has ended."""
+_DEAD_AGES_MS = (0, 0, 20, 100, 5000)
 _TOPICS_CHANCE = 0.5
 """Of a history that has topics beside its queues."""
 _SCHEDULES_CHANCE = 0.3
+_FLOWS_CHANCE = 0.3
+_QUIET_OF_FLOWS_MS = 1500
+"""After this time what was due when the disk was full has been tried again."""
 _QUIET_OF_TOPICS_MS = 3000
 """After this time topics that nobody uses have been looked at, even if their clock was set back."""
 _BRIDGES = {BRIDGED: PLAIN, REBORN_QUEUE: REBORN}
@@ -78,6 +85,7 @@ class World:
         of_schedules = Random(f"schedules of {seed}")  # the other callers stay as they are
         self._has_schedules = of_schedules.random() < _SCHEDULES_CHANCE
         self._touched = Touched()
+        self._flows = Flows() if Random(f"flows of {seed}").random() < _FLOWS_CHANCE else None
         self._clock = clock
         self._loop = loop
         self._recorder = Recorder(clock.observed_ms)
@@ -115,6 +123,7 @@ class World:
                 dedup_window_ms=random.choice([0, 40, 10_000]),
                 result_bytes_max=random.choice([0, 0, 0, 400]),
                 cap_by=CAP_BY,
+                dead_age_ms=Random(f"dead age of {self.told.seed}").choice(_DEAD_AGES_MS),
             ),
             self._topics,
             _caps_of(self.told.seed),
@@ -131,6 +140,8 @@ class World:
             callers += self._callers_of_routes()
         if self._has_schedules:
             callers.append(reschedule(self._schedule_caller(), self._touched))
+        if self._flows is not None:
+            callers.append(fan_out(self._flow_caller(), self._flows))
         self._loop.call_later(random.uniform(*_STORY_MS) / 1000, self._end_story)
         await asyncio.gather(*callers)
         await self._server.make_peace()
@@ -140,6 +151,8 @@ class World:
                 await self._drain(queue)
         if self._topics:
             await asyncio.sleep(_QUIET_OF_TOPICS_MS / 1000)
+        if self._flows is not None:
+            await asyncio.sleep(_QUIET_OF_FLOWS_MS / 1000)
         await self._look_at_the_end()
 
     def _caller(self, name: str, queue: str) -> Caller:
@@ -186,6 +199,10 @@ class World:
             "rescheduler", SCHEDULES, self._network, self._recorder, self._rumours, random
         )
 
+    def _flow_caller(self) -> Caller:
+        random = Random(f"fan out of {self.told.seed}")
+        return Caller("fan out", QUEUES[0], self._network, self._recorder, self._rumours, random)
+
     def _topic_caller(self, name: str) -> TopicCaller:
         random = Random(self._random.random())
         return TopicCaller(name, TOPICS, self._network, self._recorder, self._rumours, random)
@@ -204,7 +221,7 @@ class World:
             await caller.resume()
             await asyncio.sleep(_QUIET_MS / 1000)
             stats = self._stats(queue)
-            if stats.leased or stats.delayed or stats.waiting_polls:
+            if stats.leased or stats.delayed > stats.waiting or stats.waiting_polls:
                 self.told.wrong.append(f"stuck: after a long time there are {stats}")
             while await caller.poll(100, lease_ms=60_000, wait_ms=0):
                 pass
@@ -222,12 +239,17 @@ class World:
         await server.service.shell.durable(None)
         engine = server.service.shell.engine
         self.told.final = {
-            name: final_state(server.service, engine, server.handle(name))
+            name: final_state(
+                server.service, engine, server.handle(name), self._clock.observed_ms()
+            )
             for name in engine.queues.by_name
-            if name != TICKING
+            if name not in {TICKING, CALLED_BACK}
         }
         if self._has_schedules:
             self.told.wrong += look_at_schedules(server, self._touched)
+        if self._flows is not None:
+            calls = self.told.history.of(QUEUES[0]).calls
+            self.told.wrong += look_at_flows(server, QUEUES[0], self._flows, calls)
         self.told.wrong += [f"store: {each}" for each in check_store(server.store)]
         if self._topics:
             self._look_at_topics(server)
@@ -246,7 +268,8 @@ class World:
             return
         engine, now_ms = service.shell.engine, service.shell.clock.now_ms()
         for queue in QUEUES:
-            self.told.wrong += check_routed(engine, queue, ROUTED, now_ms)
+            facts = Facts(self.told.history.of(queue), self.told.final[queue], SLACK_MS)
+            self.told.wrong += check_routed(engine, queue, ROUTED, now_ms, facts)
         group = final_group(service, plain, SHARED, server.session)
         self.told.final = {**self.told.final, f"{PLAIN}/{SHARED}": group}
         found = check_topics(self.told.history, final, self.told.final, _BRIDGES)
@@ -259,10 +282,12 @@ def _caps_of(seed: int) -> Mapping[str, int]:
     if random.random() < 0.6:
         return {}
     rate_items, rate_ms = random.choice([(0, 0), (3, 30), (10, 50)])
-    return {
+    given = {
         "concurrency_max": random.choice([0, 1, 4]), "rate_items": rate_items, "rate_ms": rate_ms,
         "cap_by_concurrency_max": random.choice([0, 1, 2]),
     }  # fmt: skip
+    key_items, key_ms = random.choice([(0, 0), (1, 30), (2, 40), (5, 50)])
+    return {**given, "cap_by_rate_items": key_items, "cap_by_rate_ms": key_ms}
 
 
 def simulate(seed: int) -> Told:

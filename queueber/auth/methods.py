@@ -34,7 +34,8 @@ def _rules(scope: Scope, methods: str, *actions: Action) -> dict[str, Rule]:
 
 
 _QUEUE = (
-    _rules(Scope.OWN, "add", Action.ADD)
+    # A callback adds to a queue that the call names.
+    _rules(Scope.OWN, "add whenComplete", Action.ADD)
     | _rules(
         Scope.OWN,
         "poll pollMany withdrawPoll extend extendMany remove removeMany complete fail release "
@@ -46,12 +47,13 @@ _QUEUE = (
     | _rules(
         Scope.OWN,
         "receipt waitBatch readResults listReaders peek listLoads openSnapshot scanSnapshot "
-        "closeSnapshot splitSnapshot listLeases listBatches",
+        "closeSnapshot splitSnapshot listLeases listBatches callback findItem",
         Action.READ,
     )
     | _rules(
         Scope.OWN,
-        "dropReader cancel purge redrive pause resume forgetBatch forgetBatches",
+        "dropReader cancel cancelKey cancelBatch purge redrive pause resume forgetBatch "
+        "forgetBatches reschedule",
         Action.OPERATE,
     )
     | _rules(Scope.OWN, "beginLoad stageFile finishPart commitLoad abortLoad", Action.LOAD)

@@ -24,8 +24,8 @@ ACTION_MEANINGS: dict[Action, str] = {
     Action.WORK: "poll, extend, complete, fail and release items; consume and acknowledge messages",
     Action.READ: "statistics, peek, receipts, results, snapshots, messages, groups, leases, "
     "schedules",
-    Action.OPERATE: "pause, resume, cancel, purge, redrive, trim, reset and delete groups; pause, "
-    "resume and run schedules",
+    Action.OPERATE: "pause, resume, cancel, reschedule, purge, redrive, trim, reset and delete "
+    "groups; pause, resume and run schedules",
     Action.LOAD: "load items in bulk, as Spark does",
     Action.ADMINISTER: "create, configure, close, fork and delete queues and topics; create, "
     "change and remove schedules",

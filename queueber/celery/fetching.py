@@ -75,7 +75,7 @@ def to_message(item: Item, tag: str) -> RawMessage:
     message = decode(item.contents)
     properties = message["properties"]
     properties["delivery_tag"] = tag
-    properties["delivery_info"]["redelivered"] = item.attempt > 1
+    properties["delivery_info"]["redelivered"] = item.deliveries > 1
     return message
 
 

@@ -13,6 +13,7 @@ from queueber.cli.backups.backup import backup
 from queueber.cli.backups.import_original import import_original
 from queueber.cli.backups.restore import restore
 from queueber.cli.commands.add import add
+from queueber.cli.commands.callback import callback
 from queueber.cli.commands.finish import complete, fail, release, remove
 from queueber.cli.commands.forget_batches import forget_batches
 from queueber.cli.commands.gateway import gateway
@@ -24,9 +25,11 @@ from queueber.cli.commands.ping import ping
 from queueber.cli.commands.poll import extend, poll
 from queueber.cli.commands.queues import queues
 from queueber.cli.commands.receipt import receipt
+from queueber.cli.commands.reschedule import reschedule, run_now
 from queueber.cli.commands.results import readers, results
 from queueber.cli.commands.schedule import schedule
 from queueber.cli.commands.serve import serve
+from queueber.cli.commands.show import show
 from queueber.cli.commands.stats import stats
 from queueber.cli.commands.store import repair, verify
 from queueber.cli.commands.token import token
@@ -91,9 +94,9 @@ def commands() -> None:
 
 _COMMANDS = (
     serve, gateway, work, add, poll, extend, remove, complete, fail, release, receipt, results,
-    readers, peek, cancel, purge, redrive, pause, resume, ping, top, stats, queues, leases, batches,
-    forget_batches, schedule, loads, topics, topic, sql, spark, token, backup, restore, verify,
-    repair, upgrade, import_original,
+    readers, show, peek, cancel, reschedule, run_now, purge, redrive, pause, resume, ping, top,
+    stats, queues, leases, batches, forget_batches, callback, schedule, loads, topics, topic, sql,
+    spark, token, backup, restore, verify, repair, upgrade, import_original,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

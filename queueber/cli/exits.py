@@ -49,20 +49,23 @@ FLAGS = {
     "concurrencyMax": "--concurrency-max", "rateItems": "--rate", "rateMs": "--rate",
     "batchesMax": "--batches-max", "batchKeepMs": "--batch-keep",
     "capBy": "--cap-by", "capByConcurrencyMax": "--cap-by-concurrency-max",
+    "capByRateItems": "--cap-by-rate", "capByRateMs": "--cap-by-rate",
+    "deadAgeMs": "--dead-age",
     "tls.ca": "--tls-ca", "tls.certificate": "--tls-certificate", "tls.key": "--tls-key",
 } | {
     f"{name}_ms": "--" + name.replace("_", "-")
     for name in (
         "lease", "backoff", "backoff_base", "backoff_cap", "dedup_window", "result_age",
-        "batch_keep",
+        "batch_keep", "dead_age",
     )
 } | {
     name: "--" + name.replace("_", "-")
     for name in (
         "items_max", "bytes_max", "item_bytes_max", "backoff_factor", "backoff_jitter",
         "result_bytes_max", "concurrency_max", "rate", "batches_max", "batch_keep", "cap_by",
-        "cap_by_concurrency_max",
+        "cap_by_concurrency_max", "cap_by_rate", "dead_age",
         "count", "wait", "lease", "delay", "priority", "key", "error", "epoch", "producer",
+        "attempts", "expires",
         "concurrency", "processes", "prefetch", "timeout", "middleware", "loop",
         "serializer", "deserializer",
         "shutdown_timeout", "connect_timeout", "attempts_max", "backoff", "format",

@@ -16,7 +16,7 @@ import click
 from queueber.cli.output import to_duration
 from queueber.cron import to_zone
 from queueber.errors import InvalidArgument
-from queueber.limits import DELAY_MS_MAX, ID_BYTES, LEASE_MS_MAX, SECOND_MS
+from queueber.limits import DELAY_MS_MAX, ID_BYTES, ITEM_TIMEOUT_MS_MAX, LEASE_MS_MAX, SECOND_MS
 from queueber.model import ItemState
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -54,6 +54,16 @@ def seconds_up_to(limit_ms: int, *, is_zero_allowed: bool = True) -> Callable[[o
 
 delay_seconds = seconds_up_to(DELAY_MS_MAX)
 lease_seconds = seconds_up_to(LEASE_MS_MAX, is_zero_allowed=False)
+timeout_seconds = seconds_up_to(ITEM_TIMEOUT_MS_MAX, is_zero_allowed=False)
+_expiry_seconds = seconds_up_to(DELAY_MS_MAX, is_zero_allowed=False)
+
+
+def delays(value: object) -> list[float]:
+    """Seconds, separated by commas."""
+    return [delay_seconds(each) for each in str(value).split(",")]
+
+
+delays.__name__ = "list"  # The help shows it as the kind of value.
 
 
 def limit_in_seconds(limit_ms: int) -> str:
@@ -84,6 +94,16 @@ def moment(value: object) -> datetime:
     return read
 
 
+def expires(value: object) -> float | datetime:
+    """A number of seconds, or a moment."""
+    text = str(value).strip()
+    is_moment = "-" in text[1:] or ":" in text
+    return moment(value) if is_moment else _expiry_seconds(value)
+
+
+expires.__name__ = "seconds"
+
+
 def number(value: object) -> float:
     """A number; the client checks its bounds."""
     try:
@@ -102,7 +122,7 @@ def whole_number(value: object) -> int:
 whole_number.__name__ = number.__name__
 
 
-def _hex_id(value: object) -> bytes:
+def item_id(value: object) -> bytes:
     """The id of an item or a lease as commands print it, with or without dashes."""
     try:
         read = bytes.fromhex(str(value).replace("-", ""))
@@ -131,9 +151,9 @@ def _name_and_value(value: object) -> tuple[str, str]:
 
 # --- flags and arguments --------------------------------------------------------------------------
 
-lease_argument = click.argument("lease", type=_hex_id)
-ids_argument = click.argument("ids", type=_hex_id, nargs=-1, required=True, metavar="ID...")
-some_ids_argument = click.argument("ids", type=_hex_id, nargs=-1, metavar="[ID...]")
+lease_argument = click.argument("lease", type=item_id)
+ids_argument = click.argument("ids", type=item_id, nargs=-1, required=True, metavar="ID...")
+some_ids_argument = click.argument("ids", type=item_id, nargs=-1, metavar="[ID...]")
 
 yes_flag = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 

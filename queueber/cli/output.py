@@ -45,6 +45,14 @@ def item_to_json(item: Item | ItemInfo | Result | ScheduleInfo) -> dict[str, obj
     return found
 
 
+def awaited(item: ItemInfo) -> str:
+    """What an item waits for, in one line; empty if it waits for nothing."""
+    listed = [each.hex() for each in item.after]
+    if item.after_batch:
+        listed.append(f"batch {text_to_line(item.after_batch)}")
+    return ", ".join(listed)
+
+
 def field_name(name: str) -> str:
     """The JSON name of an item's field: `lease` for `lease_id`, as `poll` prints it."""
     return to_camel_case(name.removesuffix("_id"))
@@ -88,6 +96,8 @@ def item_lines(
     shown = [each for each in details if each]
     if not isinstance(item, ItemInfo) and item.attempt > 1:
         shown.append(f"attempt {item.attempt}")
+    if isinstance(item, Item) and item.deliveries > item.attempt:
+        shown.append(f"delivery {item.deliveries}")
     named = (("key", item.key), ("batch", item.batch))
     shown += [f"{noun} {text_to_line(text)}" for noun, text in named if text]
     shown += [text_to_line(f"{name}={value}") for name, value in item.attributes.items()]

@@ -6,12 +6,21 @@ from typing import Any, cast
 import click
 
 from queueber import Backoff
-from queueber.cli.flags import F, delay_seconds, lease_seconds, number, seconds_up_to, whole_number
+from queueber.cli.flags import (
+    F,
+    delay_seconds,
+    delays,
+    lease_seconds,
+    number,
+    seconds_up_to,
+    whole_number,
+)
 from queueber.cli.output import to_duration
 from queueber.client.arguments.queue_settings import SettingsArguments
 from queueber.errors import InvalidArgument
 from queueber.limits import (
     BATCH_KEEP_MS_MAX,
+    DEAD_AGE_MS_MAX,
     DEDUP_WINDOW_MS_MAX,
     RATE_MS_MAX,
     RESULT_AGE_MS_MAX,
@@ -21,16 +30,9 @@ from queueber.model import QueueSettings
 
 _dedup_window = seconds_up_to(DEDUP_WINDOW_MS_MAX)
 _result_age = seconds_up_to(RESULT_AGE_MS_MAX)
+_dead_age = seconds_up_to(DEAD_AGE_MS_MAX)
 _rate_seconds = seconds_up_to(RATE_MS_MAX, is_zero_allowed=False)
 _batch_keep = seconds_up_to(BATCH_KEEP_MS_MAX, is_zero_allowed=False)
-
-
-def _delays(value: object) -> list[float]:
-    """Seconds, separated by commas."""
-    return [delay_seconds(each) for each in str(value).split(",")]
-
-
-_delays.__name__ = "list"  # The help shows it as the kind of value.
 
 
 def _rate(value: object) -> tuple[int, float] | tuple[()]:
@@ -54,7 +56,7 @@ _FLAGS: tuple[tuple[str, Callable[[object], Any], str], ...] = (
     ("--item-bytes-max", whole_number, "Largest contents of one item; 0: the server's limit."),
     ("--lease", lease_seconds, "Length of leases, if a poll does not say."),
     ("--attempts-max", whole_number, "Failures that make an item a dead letter; 0: no limit."),
-    ("--backoff", _delays, "Seconds before each retry, as in 1,10,60; the last repeats."),
+    ("--backoff", delays, "Seconds before each retry, as in 1,10,60; the last repeats."),
     ("--backoff-base", delay_seconds, "Or a formula: seconds before the first retry,"),
     ("--backoff-factor", number, "multiplied by this for each further retry,"),
     ("--backoff-cap", delay_seconds, "up to this many seconds,"),
@@ -68,6 +70,8 @@ _FLAGS: tuple[tuple[str, Callable[[object], Any], str], ...] = (
     ("--batch-keep", _batch_keep, "How long a batch is remembered after its end."),
     ("--cap-by", str, "Attribute by which items are capped apart; '': none."),
     ("--cap-by-concurrency-max", whole_number, "Most leased at once with one value of it."),
+    ("--cap-by-rate", _rate, "Most leased in a time with one value of it; 0: no limit."),
+    ("--dead-age", _dead_age, "How long dead letters are kept; 0: no limit."),
 )
 
 
@@ -86,8 +90,8 @@ def settings_flags(command: F) -> F:
 def to_arguments(given: dict[str, Any], present: QueueSettings) -> SettingsArguments:
     """Arguments for the client. A backoff is sent whole, so missing parts come from `present`."""
     named = {name: value for name, value in given.items() if value is not None}
-    if "rate" in named:
-        named["rate"] = named["rate"] or None
+    for rate in {"rate", "cap_by_rate"} & named.keys():
+        named[rate] = named[rate] or None
     stays = {
         "base": present.backoff_base_ms / SECOND_MS,
         "factor": present.backoff_factor,
@@ -127,6 +131,8 @@ def settings_rows(settings: QueueSettings) -> list[tuple[str, str]]:
         ("batches kept for", to_duration(s.batch_keep_ms)),
         ("capped by", s.cap_by or "none"),
         ("leased at once of each, limit", _limit(s.cap_by_concurrency_max)),
+        ("rate of each, limit", _rate_text(s.cap_by_rate_items, s.cap_by_rate_ms)),
+        ("dead letters kept for", to_duration(s.dead_age_ms) if s.dead_age_ms else "ever"),
     ]
 
 

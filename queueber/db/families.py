@@ -67,7 +67,13 @@ class Family(Enum):
         "queue, last id of the block, lease",
         "empty; the lease holds items of that block",
     )
-    ATTEMPTS = ("attempts", "queue, id", "the times of an item's failures, and its last error")
+    ATTEMPTS = ("attempts", "queue, id", "when an item failed, and how the last times")
+    ITEM_OPTIONS = (
+        "item_options",
+        "queue, id",
+        "what an item has of its own: attempts, backoff, time limit, expiry",
+    )
+    ITEM_EXPIRY = ("item_expiry", "queue, expires-at, id", "empty")
     KEYS = ("keys", "queue, digest of the key", "id, forget-at")
     PRODUCERS = (
         "producers",
@@ -116,15 +122,36 @@ class Family(Enum):
         "ScheduleRecord: what is added to the queue, and when next",
         _RECORDS,
     )
+    CALLBACKS = (
+        "callbacks",
+        "queue, 0 or 1 (1 byte), batch number (4 bytes)",
+        "0: CallbackRecord, the item that is added once the batch is complete; 1: the queue that "
+        "is to get it now",
+        _RECORDS,
+    )
+    WAITS = ("waits", "queue, id", "what a delayed item waits for, and its delay after that")
+    WAITED_FOR = (
+        "waited_for",
+        "queue, 0 or 1 (1 byte), id or batch number (16 bytes), id; or queue, 2 or 3 (1 byte), "
+        "last and first id, or batch number (32 bytes)",
+        "empty: the last id waits for that item, or batch; or how items, or a batch, have ended",
+    )
     CAP_KEYS = (
         "cap_keys",
         "queue, digest of the cap key",
-        "how many items with that key count as leased, and how many are parked (4 bytes each)",
+        "how many items with that key count as leased, and how many are parked (4 bytes each); "
+        "with a rate for how many a token is set aside (4), when its bucket is full, and its time "
+        "in cap_due (8 each)",
     )
     PARKED = (
         "parked",
         "queue, digest of the cap key, level (1 byte), visible-at, id",
         "empty; the item is in that level of visibility_index, parked",
+    )
+    CAP_DUE = (
+        "cap_due",
+        "queue, due-at, digest of the cap key",
+        "empty; tokens of the key are back then, for parked items, or all of them",
     )
     POSITIONS = (
         "positions",

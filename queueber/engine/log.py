@@ -85,18 +85,25 @@ def open_log(store: Store, prefix: bytes) -> Log:
     return log
 
 
-def append(tx: Transaction[Any], log: Log, rows: Sequence[bytes]) -> LogHead:
+def append(
+    tx: Transaction[Any], log: Log, rows: Sequence[bytes], *, not_before_ms: int = 0
+) -> LogHead:
     """Append the rows, if there are any, as one block. Returns the head that the log will have."""
     if not rows:
         return log.head_in(tx)
-    return append_block(tx, log, codec.encode_rows(rows), len(rows))
+    return append_block(tx, log, codec.encode_rows(rows), len(rows), not_before_ms=not_before_ms)
 
 
-def append_block(tx: Transaction[Any], log: Log, body: bytes, count: int) -> LogHead:
-    """Append a block of `count` rows. Returns the head that the log will have."""
+def append_block(
+    tx: Transaction[Any], log: Log, body: bytes, count: int, *, not_before_ms: int = 0
+) -> LogHead:
+    """Append a block of `count` rows. Returns the head that the log will have.
+
+    Its time is not before that of the block before it, nor `not_before_ms`: a clock may be set
+    back."""
     head = log.head_in(tx)
     is_first = head.first_offset == head.next_offset
-    at_ms = max(head.last_ms, tx.now_ms)
+    at_ms = max(head.last_ms, tx.now_ms, not_before_ms)
     value = codec.encode_block(
         body, first_offset=head.next_offset, appended_at_ms=at_ms, position=head.end_position
     )

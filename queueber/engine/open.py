@@ -3,6 +3,7 @@
 from functools import partial
 
 from queueber.db.store.contract import Store
+from queueber.engine.flow.flow import Flow
 from queueber.engine.kernel.transaction import Kernel
 from queueber.engine.loads.commit import finish_commits
 from queueber.engine.loads.loads import AllLoads
@@ -16,8 +17,8 @@ from queueber.ids import IdSource
 
 
 class Engine:
-    """An open store, its queues, loads, topics, routes and schedules. Only transactions change
-    it."""
+    """An open store, its queues, loads, topics, routes, schedules and callbacks. Only transactions
+    change it."""
 
     def __init__(
         self,
@@ -27,6 +28,7 @@ class Engine:
         topics: Topics,
         routes: Routes,
         schedules: Schedules,
+        flow: Flow,
     ) -> None:
         self.kernel = kernel
         self.store, self.ids, self.agenda = kernel.store, kernel.ids, kernel.agenda
@@ -35,6 +37,7 @@ class Engine:
         self.topics = topics
         self.routes = routes
         self.schedules = schedules
+        self.flow = flow
 
 
 def open_engine(store: Store, ids: IdSource) -> Engine:
@@ -42,6 +45,7 @@ def open_engine(store: Store, ids: IdSource) -> Engine:
     queues = Queues(kernel)
     loads = AllLoads(store)
     queues.register(loads.queue_opened, loads.queue_deleted)
+    flow = Flow(queues)
     queues.read()
     for queue in queues:
         kernel.agenda.schedule(queue.queue_id, first_due_ms(queue, queue.results.head.last_ms))
@@ -52,4 +56,4 @@ def open_engine(store: Store, ids: IdSource) -> Engine:
     routes.read(store)
     schedules = Schedules(kernel, queues)
     schedules.read(store)
-    return Engine(kernel, queues, loads, topics, routes, schedules)
+    return Engine(kernel, queues, loads, topics, routes, schedules, flow)

@@ -19,7 +19,7 @@ _READS = 4
 _OPENINGS = 4
 """Streams of gRPC that are opened at a time: each asks the server several times."""
 
-_FIRST_DELIVERIES = 2
+_FIRST_DELIVERIES = 1
 """Of these, those that wait for their first messages, of which one may have megabytes."""
 
 STOPPING = "the gateway is stopping; retry"

@@ -30,12 +30,20 @@ was asked for."""
 
 
 @dataclass(slots=True)
-class _Entry:
+class PooledClient:
+    key: bytes
     opening: "asyncio.Task[AsyncClient]"
     users: int = 0
     unused_since: float = 0.0
     refusals: int = 0
     is_retired: bool = False
+
+    @property
+    def client(self) -> AsyncClient | None:
+        """The client; None while it is not connected."""
+        opening = self.opening
+        is_open = opening.done() and not opening.cancelled() and opening.exception() is None
+        return opening.result() if is_open else None
 
 
 class ClientPool:
@@ -43,7 +51,7 @@ class ClientPool:
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
-        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+        self._entries: OrderedDict[bytes, PooledClient] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
         # Whoever sends wrong credentials must not use up the clients of those with right ones.
         self._openings = Bound("callers are being connected", (settings.clients_max + 1) // 2)
@@ -56,36 +64,56 @@ class ClientPool:
     async def client_for(self, credential: Credential | None) -> AsyncIterator[AsyncClient]:
         """The client of that credential, connected; it stays open as long as the block runs."""
         key = _key(credential)
-        entry = self._entries.get(key)
-        if entry is None:
-            entry = self._begin(key, credential)
-        self._entries.move_to_end(key)
-        entry.users += 1
+        used = self._entries.get(key)
+        if used is None:
+            used = self._begin(key, credential)
+        self._use(used)
+        was_refused = False
         try:
             # Shielded: others may wait for the same client.
-            yield await asyncio.shield(entry.opening)
+            yield await asyncio.shield(used.opening)
         except (QueueberError, Problem):  # a room may have its own answer for a refusal
-            entry.refusals += 1
+            was_refused = True
             raise
         finally:
-            entry.users -= 1
-            entry.unused_since = asyncio.get_running_loop().time()
-            self._retire_if_worn(key, entry)
+            self.leave(used, was_refused=was_refused)
 
-    def _begin(self, key: bytes, credential: Credential | None) -> _Entry:
+    def use_connected(self, credential: Credential | None) -> "PooledClient | None":
+        """As `client_for`, for a caller that awaits nothing: it must `leave` the client once.
+
+        None if the client is not connected.
+        """
+        used = self._entries.get(_key(credential))
+        if used is None or used.client is None:
+            return None
+        self._use(used)
+        return used
+
+    def _use(self, used: "PooledClient") -> None:
+        self._entries.move_to_end(used.key)
+        used.users += 1
+
+    def leave(self, used: "PooledClient", *, was_refused: bool) -> None:
+        used.users -= 1
+        used.refusals += was_refused
+        used.unused_since = used.opening.get_loop().time()
+        self._retire_if_worn(used)
+
+    def _begin(self, key: bytes, credential: Credential | None) -> PooledClient:
         self._openings.take()
         try:
             self._make_room()
         except BaseException:
             self._openings.give_back()
             raise
-        entry = self._entries[key] = _Entry(asyncio.ensure_future(self._open(credential)))
+        opening = asyncio.ensure_future(self._open(credential))
+        entry = self._entries[key] = PooledClient(key, opening)
 
         def opened(opening: "asyncio.Future[AsyncClient]") -> None:
             self._openings.give_back()
             # Nobody may wait for it any more; the next request must not get an old failure.
             if self._entries.get(key) is entry:
-                self._retire_if_worn(key, entry)
+                self._retire_if_worn(entry)
 
         entry.opening.add_done_callback(opened)
         return entry
@@ -106,13 +134,12 @@ class ClientPool:
             tls=settings.server_tls,
         )
 
-    def _retire_if_worn(self, key: bytes, entry: _Entry) -> None:
+    def _retire_if_worn(self, entry: PooledClient) -> None:
         """Requests that come now get a new client; those that use this one go on."""
-        opening = entry.opening
-        has_failed = opening.done() and (opening.cancelled() or opening.exception() is not None)
+        has_failed = entry.opening.done() and entry.client is None
         if has_failed or entry.refusals >= _REFUSALS_MAX:
-            if self._entries.get(key) is entry:
-                del self._entries[key]
+            if self._entries.get(entry.key) is entry:
+                del self._entries[entry.key]
             entry.is_retired = True
         if entry.is_retired and not entry.users:
             self._close(entry)
@@ -126,7 +153,7 @@ class ClientPool:
                 return
         raise too_busy(f"the gateway is busy: {self._settings.clients_max} callers; retry")
 
-    def _close(self, entry: _Entry) -> None:
+    def _close(self, entry: PooledClient) -> None:
         closing = asyncio.ensure_future(_close_entry(entry))
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -147,7 +174,7 @@ class ClientPool:
         await asyncio.gather(*self._closing, return_exceptions=True)
 
 
-async def _close_entry(entry: _Entry) -> None:
+async def _close_entry(entry: PooledClient) -> None:
     if not entry.opening.done():
         entry.opening.cancel()
     with contextlib.suppress(asyncio.CancelledError, Exception):

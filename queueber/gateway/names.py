@@ -3,6 +3,8 @@
 from queueber.limits import (
     BATCH_NAME_BYTES_MAX,
     GROUP_NAME_BYTES_MAX,
+    ID_BYTES,
+    KEY_BYTES_MAX,
     QUEUE_NAME_CHARS_MAX,
     READER_NAME_BYTES_MAX,
     TOPIC_NAME_BYTES_MAX,
@@ -23,6 +25,19 @@ NAMES: dict[str, Schema] = {
         "maxLength": BATCH_NAME_BYTES_MAX,
         "description": "The name of a batch, percent-encoded.",
         "examples": ["import-17"],
+    },
+    "id": {
+        "type": "string",
+        "pattern": f"^[0-9a-fA-F]{{{2 * ID_BYTES}}}$",
+        "description": "The id of an item.",
+        "examples": ["0192f0c1a2b37c4d8e5f60718293a4b5"],
+    },
+    "key": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": KEY_BYTES_MAX,
+        "description": "The key of an item, percent-encoded.",
+        "examples": ["order-17"],
     },
     "reader": {
         "type": "string",

@@ -1,8 +1,9 @@
 """`App`: declares jobs, enqueues them, and makes workers for them."""
 
+import contextlib
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload
 
@@ -11,10 +12,11 @@ from queueber.client.transport.futures import wait_for_async
 from queueber.client.transport.identity import Token
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
-from queueber.jobs.codec import make_codec
+from queueber.jobs.codec import Own, make_codec
 from queueber.jobs.handle import Handle, to_item_id
 from queueber.jobs.job import RESERVED, Job, to_options
 from queueber.jobs.result_readers import ResultReaders
+from queueber.model import CallbackInfo
 from queueber.tls import TlsOptions
 from queueber.worker.handlers.kinds import JobItem, Kind, Kinds
 from queueber.worker.handlers.time_limit import to_timeout
@@ -58,7 +60,8 @@ class App(Kinds):
         self._kinds: dict[str, Kind] = {}
         self._lock = threading.Lock()
         self._client: Client | None = None
-        self._readers = ResultReaders(lambda: self.client)
+        self._readers: Any = ResultReaders(lambda: self.client)
+        self._elsewhere: Any = None
 
     def __repr__(self) -> str:
         return f"<App {self.address} jobs={list(self._jobs)}>"
@@ -79,10 +82,24 @@ class App(Kinds):
     @property
     def client(self) -> Client:
         """The client that jobs are sent with."""
+        if self._elsewhere is not None:
+            client: Client = self._elsewhere
+            return client
         with self._lock:
             if self._client is None:
                 self._client = connect(self.address, token=self._token, tls=self._tls)
             return self._client
+
+    @contextlib.contextmanager
+    def sent_to(self, elsewhere: Any) -> Iterator[None]:
+        """Within this block jobs go elsewhere, and results come from there: see
+        `queueber.testing.inline`."""
+        before = self._elsewhere, self._readers
+        self._elsewhere = self._readers = elsewhere
+        try:
+            yield
+        finally:
+            self._elsewhere, self._readers = before
 
     # --- declaring --------------------------------------------------------------------------------
 
@@ -93,6 +110,7 @@ class App(Kinds):
         queue: str = "default",
         timeout: Duration | None = None,
         backoff: Sequence[Duration] | Duration | None = None,
+        attempts: int | None = None,
     ) -> Declare:
         """Declare the function below as the job of that name, which items carry.
 
@@ -101,10 +119,11 @@ class App(Kinds):
         `queueber.WorkItem` gets the item itself.
 
         `timeout` is how long it may run. `backoff` is after how many seconds it is tried again: one
-        number, or one for each failure, the last for all later ones. Without it the settings of the
-        queue decide.
+        number, or one for each failure, the last for all later ones. `attempts` is how often it may
+        fail before its item is a dead letter, 0: without limit; every item carries it from its
+        `enqueue` on. Without them the settings of the queue decide.
         """
-        options = to_options(name, queue, timeout, backoff)
+        options = to_options(name, queue, timeout, backoff, attempts)
 
         def declare(function: Any, /) -> Any:
             if options.name in self._jobs:
@@ -131,9 +150,12 @@ class App(Kinds):
         The arguments are those of its function; `InvalidArgument` says what is wrong with them, and
         nothing is sent then. Further options: `at`, an aware `datetime`, or `delay`, when to begin;
         `key`: a second job with it within the dedup window of the queue is not stored; `priority`
-        from 0 to 9; `batch`; and `timeout` in place of that of the job.
+        from 0 to 9; `batch`; `timeout`, `attempts` and `backoff` in place of those of the job;
+        `expires`, seconds or an aware `datetime`: one that no worker has taken by then dies; and
+        `after`, handles of jobs of the same queue, or `after_batch`, that it waits for.
         """
         queue, contents, options = self._prepare(job, args, arguments)
+        options.setdefault("attempts", job.options.attempts)
         results = self._readers.of(queue.name)
         mark = results.offset
         (item_id,) = queue.add(contents, **options)
@@ -142,10 +164,40 @@ class App(Kinds):
     async def enqueue_async(self, job: Job[..., R], /, *args: Any, **arguments: Any) -> Handle[R]:
         """As `enqueue`, awaited, in asyncio or trio."""
         queue, contents, options = self._prepare(job, args, arguments)
+        options.setdefault("attempts", job.options.attempts)
         results = self._readers.of(queue.name)
         mark = results.offset
         (item_id,) = await wait_for_async(queue.add_soon(contents, **options))
         return Handle(job, results, results.expect(job.name, item_id, _mark_of(mark, options)))
+
+    def when_complete(
+        self, batch: str, job: Job[..., Any], /, *args: Any, **arguments: Any
+    ) -> CallbackInfo:
+        """Have the server put a job into its queue once every job of a batch is done or dead; see
+        `Queue.when_complete`.
+
+        `of` is a job, or the name of a queue, whose batch it is; by default that of the job itself.
+        Its function gets the receipt by `queueber.callback_receipt(item.attributes)`, with the item
+        as an argument. Further options: `key`, `priority` and `timeout`.
+        """
+        of = arguments.pop("of", job)
+        if not isinstance(of, Job | str):
+            raise InvalidArgument(f"of: {of!r} is neither a job nor the name of a queue")
+        queue, contents, options = self._prepare(job, args, arguments)
+        for name in (
+            "after",
+            "after_batch",
+            "at",
+            "attempts",
+            "backoff",
+            "batch",
+            "delay",
+            "expires",
+        ):
+            if options.pop(name, None) is not None:
+                raise InvalidArgument(f"{name}: the item of a callback has none")
+        source = self.client.queue(of.options.queue if isinstance(of, Job) else of)
+        return source.when_complete(batch, contents, to=queue.name, **options)
 
     def handle(self, job: Job[..., R], item_id: bytes | str) -> Handle[R]:
         """The handle of a job that was enqueued elsewhere, from its id."""
@@ -160,8 +212,13 @@ class App(Kinds):
                 f"job: {job!r} is not a job of this app; declare it with @app.job"
             )
         options = {name: given.pop(name) for name in RESERVED if name in given}
+        if "of" in options:
+            raise InvalidArgument("of: it is an option of when_complete")
         timeout = to_timeout(options.pop("timeout", None))
-        contents = job.contents(args, given, timeout)
+        own = Own(timeout, options.get("backoff") is not None)
+        contents = job.contents(args, given, own)
+        if "after" in options:
+            options["after"] = _ids_of(job, options["after"])
         if (at := options.pop("at", None)) is not None:
             if "delay" in options:
                 raise InvalidArgument("at: delay was given, too; give one of the two")
@@ -192,20 +249,24 @@ class App(Kinds):
         return {job.options.queue: 1 for job in self._jobs.values()}
 
     def kind_of(self, item: JobItem) -> Kind | str:
+        item.has_backoff = False
         try:
-            name, item.value, timeout = self._codec.open(item.contents)
+            name, item.value, own = self._codec.open(item.contents)
         except ValueError as error:
-            item.timeout = None
             return _not_a_job(str(error))
         kind = self._kinds.get(name)
         if kind is None:
             return name
-        item.timeout = kind.timeout_seconds if timeout is None else timeout
+        if own.timeout is not None:
+            item.timeout = own.timeout
+        elif item.timeout is None:
+            item.timeout = kind.timeout_seconds
+        item.has_backoff = own.has_backoff
         return kind
 
     def __reduce__(self) -> tuple[Callable[[str, str], Any], tuple[str, str]]:
         """Worker processes import it: functions cannot be sent to them."""
-        return load, (self._reference(), "handler")
+        return load, (self.reference or self._reference(), "handler")
 
     def _reference(self) -> str:
         """`package.module:name` of the module that has the app, looked for where its jobs are."""
@@ -220,6 +281,19 @@ class App(Kinds):
 def _mark_of(offset: int | None, options: Mapping[str, Any]) -> int | None:
     """With a key the id may be that of an earlier job, which is done."""
     return None if options.get("key") else offset
+
+
+def _ids_of(job: Job[..., Any], after: Any) -> list[object]:
+    """Of handles, or ids, of jobs in the same queue."""
+    listed = [after] if isinstance(after, Handle | bytes | str) else list(after)
+    for each in listed:
+        if isinstance(each, Handle) and each.job.options.queue != job.options.queue:
+            raise InvalidArgument(
+                f"after: {each.job.name!r} is a job of queue {each.job.options.queue!r}; "
+                f"{job.name!r} waits for jobs of its own queue, {job.options.queue!r}; give a "
+                "batch a callback with when_complete instead"
+            )
+    return listed
 
 
 def _not_a_job(reason: str) -> Kind:

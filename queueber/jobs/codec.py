@@ -1,27 +1,44 @@
 """Arguments and results of jobs as JSON: what a codec does, and the one for plain JSON.
 
 The contents of a job's item are a JSON object: `{"job": "resize", "args": {"width": 200}}`, and
-`"timeout"` in seconds if the item has a limit of its own. Every program may add such items.
+`"timeout"` in seconds if the item has a limit of its own; `"own_backoff": true` says that it was
+added with a backoff that counts in place of the job's. Every program may add such items.
 """
 
 import inspect
 import json
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from queueber.errors import InvalidArgument
+from queueber.worker.handlers.kinds import JobItem
 
-Opened = tuple[str, Any, float | None]
-"""The contents of an item: the name of its job, its arguments for `JobCodec.decode`, its limit."""
+T = TypeVar("T")
+
+
+class Own(NamedTuple):
+    """What an item has of its own, in place of what its job says."""
+
+    timeout: float | None = None
+    has_backoff: bool = False
+
+
+NOTHING_OWN = Own()
+Opened = tuple[str, Any, Own]
+"""The contents of an item: the name of its job, its arguments for `JobCodec.decode`, what it has of
+its own."""
 
 
 class JobCodec(Protocol):
     """The arguments and results of one job."""
 
-    def encode(self, arguments: Mapping[str, Any], timeout: float | None) -> bytes:
+    def encode(self, arguments: Mapping[str, Any], own: Own) -> bytes:
         """The contents of an item; `InvalidArgument` if the arguments are not those of the job."""
 
     def decode(self, args: Any) -> dict[str, Any]: ...
+
+    def calling(self, function: Callable[..., T]) -> Callable[[JobItem], T]:
+        """Calls the function with the arguments that an item has."""
 
     def encode_result(self, returned: object) -> bytes: ...
 
@@ -52,7 +69,7 @@ class PlainJson:
             isinstance(timeout, bool) or not isinstance(timeout, int | float)
         ):
             raise ValueError('"timeout" is not a number')
-        return found["job"], args, timeout
+        return found["job"], args, Own(timeout, found.get("own_backoff") is True)
 
     def of_job(
         self, job: str, parameters: Mapping[str, inspect.Parameter], returns: Any
@@ -64,10 +81,12 @@ class PlainJob:
     def __init__(self, job: str) -> None:
         self._job = job
 
-    def encode(self, arguments: Mapping[str, Any], timeout: float | None) -> bytes:
+    def encode(self, arguments: Mapping[str, Any], own: Own) -> bytes:
         contents: dict[str, Any] = {"job": self._job, "args": arguments}
-        if timeout is not None:
-            contents["timeout"] = timeout
+        if own.timeout is not None:
+            contents["timeout"] = own.timeout
+        if own.has_backoff:
+            contents["own_backoff"] = True
         try:
             return _to_json(contents)
         except (TypeError, ValueError) as error:
@@ -76,6 +95,9 @@ class PlainJob:
     def decode(self, args: Any) -> dict[str, Any]:
         decoded: dict[str, Any] = args
         return decoded
+
+    def calling(self, function: Callable[..., T]) -> Callable[[JobItem], T]:
+        return lambda item: function(**item.value)
 
     def encode_result(self, returned: object) -> bytes:
         return _to_json(returned)

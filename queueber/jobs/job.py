@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from queueber.client.arguments.values import to_number
 from queueber.errors import InvalidArgument
-from queueber.jobs.codec import Codec, to_arguments
-from queueber.limits import DELAY_MS_MAX, SECOND_MS
-from queueber.worker.handlers.kinds import JobItem, Kind
+from queueber.jobs.codec import NOTHING_OWN, Codec, Own, to_arguments
+from queueber.limits import ATTEMPTS_CEILING, DELAY_MS_MAX, SECOND_MS
+from queueber.worker.handlers.kinds import JobItem, Kind, NoHandler
 from queueber.worker.handlers.time_limit import to_timeout
 from queueber.worker.handlers.work_item import Duration, WorkItem, to_seconds
 
@@ -20,8 +21,11 @@ R = TypeVar("R")
 JOB_NAME_CHARS_MAX = 200
 BACKOFF_STEPS_MAX = 100
 
-RESERVED = ("at", "batch", "delay", "key", "priority", "timeout")
-"""Options of `enqueue`, so no names of arguments."""
+RESERVED = (
+    "after", "after_batch", "at", "attempts", "backoff", "batch", "delay", "expires", "key", "of",
+    "priority", "timeout",
+)  # fmt: skip
+"""Options of `enqueue` and `when_complete`, so no names of arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +36,22 @@ class JobOptions:
     queue: str
     timeout: float | None
     backoff: tuple[float, ...] | None
+    attempts: int | None
 
 
-def to_options(name: object, queue: object, timeout: Duration | None, backoff: Any) -> JobOptions:
+def to_options(
+    name: object, queue: object, timeout: Duration | None, backoff: Any, attempts: object
+) -> JobOptions:
     if not isinstance(name, str) or not 1 <= len(name) <= JOB_NAME_CHARS_MAX:
         raise InvalidArgument(
             f"name: {name!r} is not the name of a job; give 1 to {JOB_NAME_CHARS_MAX} characters"
         )
     if not isinstance(queue, str):
         raise InvalidArgument(f"queue: {queue!r} is not text; it must be str")
-    return JobOptions(name, queue, to_timeout(timeout), _to_backoff(backoff))
+    own_attempts = (
+        None if attempts is None else to_number("attempts", attempts, limit=ATTEMPTS_CEILING)
+    )
+    return JobOptions(name, queue, to_timeout(timeout), _to_backoff(backoff), own_attempts)
 
 
 def _to_backoff(backoff: Any) -> tuple[float, ...] | None:
@@ -54,7 +64,7 @@ def _to_backoff(backoff: Any) -> tuple[float, ...] | None:
     return tuple(to_seconds("backoff", each, high=longest) for each in listed)
 
 
-class Job(Generic[P, R]):
+class Job(NoHandler, Generic[P, R]):
     """What `App.job` makes of a function. It may still be called as the function."""
 
     def __init__(self, function: Callable[P, Any], options: JobOptions, codec: Codec) -> None:
@@ -87,11 +97,11 @@ class Job(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def contents(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], timeout: float | None = None
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], own: Own = NOTHING_OWN
     ) -> bytes:
         """The contents of an item; `InvalidArgument` if these are not arguments of the job."""
         arguments = to_arguments(self.name, self._signature, args, kwargs)
-        return self._codec.encode(arguments, timeout)
+        return self._codec.encode(arguments, own)
 
     def decode_result(self, result: bytes) -> Any:
         return self._codec.decode_result(result) if result else None
@@ -104,31 +114,30 @@ class Job(Generic[P, R]):
 
     # Made once, with all that they need at hand: every item passes one of these.
 
-    def _called(self) -> Callable[[JobItem], bytes]:
+    def _call(self) -> Callable[[JobItem], Any]:
         function: Callable[..., Any] = self.function
-        decode, encode, item_name = self._codec.decode, self._codec.encode_result, self._item_name
+        name, decode = self._item_name, self._codec.decode
+        if name is None:
+            return self._codec.calling(function)
+        return lambda item: function(**decode(item.value), **{name: item})
 
-        def call(item: JobItem) -> bytes:
-            arguments = decode(item.value)
-            if item_name is not None:
-                arguments[item_name] = item
-            returned = function(**arguments)
+    def _called(self) -> Callable[[JobItem], bytes]:
+        call, encode = self._call(), self._codec.encode_result
+
+        def handle(item: JobItem) -> bytes:
+            returned = call(item)
             return b"" if returned is None else encode(returned)
 
-        return call
+        return handle
 
     def _awaited(self) -> Callable[[JobItem], Coroutine[Any, Any, bytes]]:
-        function: Callable[..., Any] = self.function
-        decode, encode, item_name = self._codec.decode, self._codec.encode_result, self._item_name
+        call, encode = self._call(), self._codec.encode_result
 
-        async def call(item: JobItem) -> bytes:
-            arguments = decode(item.value)
-            if item_name is not None:
-                arguments[item_name] = item
-            returned = await function(**arguments)
+        async def handle(item: JobItem) -> bytes:
+            returned = await call(item)
             return b"" if returned is None else encode(returned)
 
-        return call
+        return handle
 
 
 def _hints(job: str, function: Callable[..., Any]) -> dict[str, Any]:

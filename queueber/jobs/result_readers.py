@@ -33,13 +33,15 @@ _WITHOUT = (Column.KEYS, Column.BATCHES, Column.ATTRIBUTES)
 
 
 class JobDied(Exception):
-    """The job failed for the last time, and is a dead letter. `error` is that of its last attempt.
+    """The job is a dead letter: it failed for the last time, and `error` is that of its last
+    attempt; or it expired, and `error` says that.
 
     Not a `QueueberError`: no call failed.
     """
 
     def __init__(self, job: str, error: str, attempts: int) -> None:
-        super().__init__(f"{job} failed for the last time, at attempt {attempts}: {error}")
+        told = f"failed for the last time, at attempt {attempts}" if attempts else "died"
+        super().__init__(f"{job} {told}: {error}")
         self.job = job
         self.error = error
         self.attempts = attempts
@@ -198,7 +200,7 @@ class QueueResults:
             return
         for item in found:
             if item.id == expected.id:
-                died = JobDied(expected.job, item.last_error, item.attempts)
+                died = JobDied(expected.job, item.last_error or item.reason, item.attempts)
                 with self._lock:
                     # Not kept: somebody may redrive it.
                     self._end_waiting(expected, died)

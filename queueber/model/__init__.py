@@ -5,7 +5,9 @@ four times as long.
 """
 
 from queueber.model.backups import *  # noqa: F403
+from queueber.model.callbacks import *  # noqa: F403
 from queueber.model.callers import *  # noqa: F403  every value has one address
+from queueber.model.found import *  # noqa: F403
 from queueber.model.id_runs import *  # noqa: F403
 from queueber.model.items import *  # noqa: F403
 from queueber.model.loads import *  # noqa: F403

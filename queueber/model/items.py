@@ -32,6 +32,24 @@ class Origin:
     """The row of the first item; each further item has the next row."""
 
 
+@dataclass(frozen=True, slots=True)
+class ItemOptions:
+    """What an item has of its own, in place of what its queue says."""
+
+    attempts_max: int | None = None
+    """Failures that make it a dead letter; 0: no limit. None: as the queue says."""
+    backoff_ms: tuple[int, ...] = ()
+    """Its delays after the first failure, the second, and so on; the last one repeats. Empty: as
+    the queue says."""
+    timeout_ms: int = 0
+    """How long a worker may take; 0: as the worker says."""
+    expires_ms: int = 0
+    """So long after the add it dies, if nobody has leased it by then; 0: it does not."""
+
+
+NO_OPTIONS = ItemOptions()
+
+
 @dataclass(slots=True)
 class NewItems:
     """The items of one add. An empty column means the default for every item."""
@@ -44,6 +62,11 @@ class NewItems:
     batch: str = ""
     producer: Producer | None = None
     origin: Origin | None = None
+    options: Sequence[ItemOptions] = ()
+    after: Sequence[bytes] = ()
+    """Items of the queue that all of these wait for."""
+    after_batch: str = ""
+    """A batch of the queue that all of these wait for."""
 
 
 @dataclass(slots=True)
@@ -64,6 +87,10 @@ class ItemDetails:
     keys: Sequence[str] = ()
     batches: Sequence[str] = ()
     attributes: Sequence[Mapping[str, str]] = ()
+    deliveries: Sequence[int] = ()
+    """How often each was leased, this time included. Empty: as often as `attempts` says."""
+    timeouts_ms: Sequence[int] = ()
+    """How long a worker may take with each; 0: as the worker says."""
 
 
 NO_DETAILS = ItemDetails()
@@ -161,6 +188,13 @@ class ItemInfo:
     reason: str = ""
     last_error: str = ""
     attempt_times_ms: Sequence[int] = ()
+    deliveries: int = 0
+    """How often it was leased: for `attempts` that failed, when it was released or lost together
+    with others, and now. What counts no attempt is counted up to 255."""
+    after: Sequence[bytes] = ()
+    """Items that it waits for."""
+    after_batch: str = ""
+    """The batch that it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,3 +218,4 @@ class ItemColumns:
     last_errors: Sequence[str]
     next: bytes
     """Pass it as `after` to get the next page; empty on the last page."""
+    deliveries: Sequence[int] = ()

@@ -51,6 +51,12 @@ class QueueSettings:
     """The attribute by which items are capped apart; empty: none."""
     cap_by_concurrency_max: int = 0
     """Items with one value of that attribute that are leased at once; 0: no limit."""
+    cap_by_rate_items: int = 0
+    """Items with one value of it that may be leased in `cap_by_rate_ms`; 0: no limit."""
+    cap_by_rate_ms: int = 0
+    """0: a second."""
+    dead_age_ms: int = 0
+    """Dead letters that died longer ago are deleted; 0: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,12 @@ class Stats:
     batches: int
     parked: int = 0
     """Those of `ready` that wait for a lease of their cap key to end."""
+    callbacks: int = 0
+    """Callbacks of batches whose item was not added yet."""
+    waiting: int = 0
+    """Those of `delayed` that wait for other items or a batch."""
+    dead_dropped_total: int = 0
+    """Dead letters that were deleted because of `dead_age_ms`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,6 +299,9 @@ class TopicInfo:
     """That of the last publication that had one."""
     sources: Sequence[Source] = ()
     """The queues whose changes it gets."""
+    updated_at_ms: int = 0
+    """When its settings, alias, partitions or sources were changed, or it was closed; else when it
+    was created."""
 
 
 @dataclass(frozen=True, slots=True)

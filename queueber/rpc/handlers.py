@@ -14,6 +14,7 @@ from queueber.errors import (
 from queueber.model import ServerInfo
 from queueber.rpc.backup_handlers import BackupMethods
 from queueber.rpc.calls import Answer, answer_with, call, check_may_hold
+from queueber.rpc.hello import take_hello
 from queueber.rpc.measure_handlers import MeasureMethods
 from queueber.rpc.queue_handlers import AllQueueMethods, QueueHandler
 from queueber.rpc.rights import rights_of
@@ -23,7 +24,6 @@ from queueber.schema import wire
 from queueber.service.queues import DEFAULT_QUEUE
 from queueber.service.service import Service
 from queueber.service.session import Session
-from queueber.service.validate.arguments import check_client_name
 from queueber.wire.callers import write_caller, write_tokens
 from queueber.wire.queues import read_settings, write_server_info, write_stats
 
@@ -63,9 +63,7 @@ class ServiceHandler(
 
     @call
     async def hello_context(self, context: Any) -> None:
-        name = context.params.name
-        check_client_name(name)
-        self._session.name = name
+        take_hello(self._session, context.params)
 
     @call
     async def authenticate_context(self, context: Any) -> None:

@@ -21,12 +21,12 @@ from queueber.limits import DAY_MS, SECOND_MS
 from queueber.model import Credential
 from queueber.rpc.calls import Methods, call, early_fault
 from queueber.rpc.handlers import ServiceHandler, end_session
+from queueber.rpc.hello import take_hello
 from queueber.schema import wire
 from queueber.service.loop import Loop, TimerHandle
 from queueber.service.service import Service
 from queueber.service.session import Session
 from queueber.service.shell import wake
-from queueber.service.validate.arguments import check_client_name
 from queueber.wire.callers import read_credential, write_caller
 
 _log = structlog.get_logger("queueber.rpc")
@@ -165,9 +165,7 @@ class ProtectedHandler(Methods, wire.Service.Server):  # type: ignore[misc]  # c
 
     @call
     async def hello_context(self, context: Any) -> None:
-        name = context.params.name
-        check_client_name(name)
-        self._session.name = name
+        take_hello(self._session, context.params)
 
     @call
     async def authenticate_context(self, context: Any) -> None:

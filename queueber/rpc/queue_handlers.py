@@ -1,6 +1,7 @@
 """The capability of one queue, or of a shared group of a topic."""
 
 from queueber.rpc.bulk_handlers import LoadMethods, SnapshotMethods
+from queueber.rpc.callback_handlers import CallbackMethods
 from queueber.rpc.calls import refuse_methods
 from queueber.rpc.item_handlers import ItemMethods
 from queueber.rpc.operator_handlers import OperatorMethods
@@ -11,7 +12,9 @@ from queueber.service.service import Service
 from queueber.service.session import QueueHandle
 
 
-class AllQueueMethods(ItemMethods, ResultMethods, OperatorMethods, LoadMethods, SnapshotMethods):
+class AllQueueMethods(
+    ItemMethods, ResultMethods, CallbackMethods, OperatorMethods, LoadMethods, SnapshotMethods
+):
     """Every method of a queue."""
 
 
@@ -34,7 +37,8 @@ _NOT_OF_GROUPS = (
     "add", "complete", "receipt", "waitBatch", "listBatches", "readResults", "ackResults",
     "dropReader", "listReaders", "cancel", "beginLoad", "stageFile", "finishPart", "commitLoad",
     "abortLoad", "listLoads", "openSnapshot", "scanSnapshot", "closeSnapshot", "splitSnapshot",
-    "forgetBatch", "forgetBatches",
+    "forgetBatch", "forgetBatches", "whenComplete", "callback",
+    "findItem", "cancelKey", "cancelBatch", "reschedule",
 )  # fmt: skip
 
 

@@ -22,6 +22,20 @@ struct AddRequest {
   origin @8 :Origin;           # where `contents` come from; their ids contain it
   packed @9 :Packed;           # columns: instead of `contents`
   idRuns @10 :Bool;            # the answer may have `idRuns` instead of `ids`
+  options @11 :List(ItemOptions);
+  optionsOf @12 :List(UInt16); # columns: which of `options` each has, 1 for the first; 0: none.
+                               # Empty: all of `contents` have the only one of `options`
+  after @13 :List(Data);       # items of the queue that all items of the call wait for
+  afterBatch @14 :Text;        # a batch of the queue that they wait for; "" is none
+}
+
+struct ItemOptions {
+  # What an item has of its own, in place of what its queue says.
+  attemptsMax @0 :Int32 = -1;  # failures that make it a dead letter; 0: no limit; -1: as the queue says
+  backoffMs @1 :List(UInt64);  # its delays after each failure; the last one repeats. Empty: as the
+                               # queue says
+  timeoutMs @2 :UInt64;        # how long a worker may take with it; 0: as the worker says
+  expiresMs @3 :UInt64;        # so long after the add it dies, unless it was leased; 0: it does not
 }
 
 struct AddResponse {
@@ -83,6 +97,7 @@ struct PolledItem {
   key @4 :Text;
   attributes @5 :List(Attribute);
   batch @6 :Text;
+  deliveries @7 :UInt32;       # how often it was leased, this time included
 }
 
 struct ExtendRequest {
@@ -186,6 +201,29 @@ interface Queue {
   # Of up to `limit` batches (0: as many as the server allows) after number `after`, oldest first:
   # forget those without live items that did not change for so long. Repeat it with `next` as
   # `after`, until `next` is 0.
+
+  whenComplete @38 (batch :Text, callback :Callback) -> (info :CallbackInfo);
+  # Add an item once the batch is complete; at once if it is. A batch has one callback: until its
+  # item was added, another one takes its place. A call that comes again changes nothing.
+
+  callback @39 (batch :Text) -> (info :CallbackInfo);
+
+  findItem @40 (id :Data, key :Text, after :UInt64) -> (found :FoundItem, next :UInt64);
+  # An item in whatever state, by its id, or by the key that the queue remembers. One that is done is
+  # looked for among the results, a part of them a call: while `next` is not 0, go on with it as
+  # `after`, and with the `id` of the answer.
+
+  cancelKey @41 (key :Text) -> (cancelled :Bool);
+  # The item with a key that the queue remembers, in whatever state.
+
+  cancelBatch @42 (batch :Text, state :ItemState, after :Data, limit :UInt32)
+      -> (cancelled :UInt32, next :Data);
+  # Of the next `limit` items of a state (0: as many as the server allows): those that belong to the
+  # batch. While `next` is not empty, go on with it as `after`.
+
+  reschedule @43 (ids :List(Data), delayMs :UInt64) -> (rescheduled :List(Bool));
+  # Items that are ready or delayed become ready after that delay; 0: now. False, and unchanged: one
+  # in another state, one that waits for others, and one that would expire before.
 }
 
 interface Service extends(Queue) {
@@ -204,8 +242,9 @@ interface Service extends(Queue) {
 
   describe @5 () -> (server :ServerInfo);
 
-  hello @6 (name :Text) -> ();
-  # The name of the client, which the server logs with its address.
+  hello @6 (name :Text, host :Text, process :UInt32) -> ();
+  # The name of the client, which the server logs with its address. Leases say who holds them with
+  # both, and with the name of its machine and the number of its process, if it says these (0: not).
 
   topic @7 (name :Text, mustExist :Bool) -> (topic :Topic);
   # The capability of a topic. One that does not exist is created with default settings, unless
@@ -346,6 +385,9 @@ struct QueueSettings {
   batchKeepMs @18 :UInt64 = 604800000;  # how long it remembers a batch after its end
   capBy @19 :Text;             # an attribute of items; those with the same value share a cap
   capByConcurrencyMax @20 :UInt32;  # items with one value of it that are leased at once; 0: no limit
+  capByRateItems @21 :UInt32;  # items with one value of it that may be leased in `capByRateMs`; 0: no limit
+  capByRateMs @22 :UInt64;     # 0: a second
+  deadAgeMs @23 :UInt64;       # dead letters that died longer ago are deleted; 0: no limit
 }
 
 struct QueueStats {
@@ -377,6 +419,9 @@ struct QueueStats {
   resultBytes @25 :UInt64;
   batches @26 :UInt64;         # batches that are remembered
   parked @27 :UInt64;          # those of `ready` that wait for a lease of their cap key to end
+  callbacks @28 :UInt64;       # callbacks of batches whose item was not added yet
+  waiting @29 :UInt64;         # those of `delayed` that wait for other items or a batch
+  deadDroppedTotal @30 :UInt64;  # dead letters that were deleted because of deadAgeMs
 }
 
 struct ServerInfo {
@@ -410,6 +455,9 @@ struct ItemDetails {
   keys @1 :List(Text);
   batches @2 :List(Text);
   attributes @3 :Attributes;
+  deliveries @4 :List(UInt32); # how often each was leased, this time included; empty: as often as
+                               # `attempts` says
+  timeoutsMs @5 :List(UInt64); # how long a worker may take with each; 0: as the worker says
 }
 
 struct Producer {
@@ -528,10 +576,11 @@ struct PeekRequest {
   state @0 :ItemState;
   after @1 :Data;              # `next` of the page before; empty for the first
   limit @2 :UInt32;            # 0: as many as the server allows
+  where @3 :Text;              # a filter, see docs/client.md; a call then looks at up to 1,000 items
 }
 
 struct PeekResponse {
-  items @0 :List(PeekedItem);
+  items @0 :List(PeekedItem);  # with a filter perhaps none, though there is a `next`
   next @1 :Data;               # empty on the last page
 }
 
@@ -551,6 +600,9 @@ struct PeekedItem {
   reason @11 :Text;            # why the item is dead
   lastError @12 :Text;
   attemptTimesMs @13 :List(UInt64);
+  deliveries @14 :UInt32;      # how often it was leased; what counts no attempt up to 255 times
+  after @15 :List(Data);       # items that it waits for
+  afterBatch @16 :Text;        # a batch that it waits for
 }
 
 struct Origin {
@@ -947,6 +999,8 @@ struct TopicInfo {
   cutBytes @13 :UInt64;        # of a fork: see ForkRequest
   textSequence @14 :Text;      # of the last publication that had one
   sources @15 :List(Source);   # the queues whose changes it gets
+  updatedAtMs @16 :UInt64;     # when settings, alias, partitions or sources were changed, or it was
+                               # closed; else when it was created
 }
 
 struct ForkRequest {
@@ -1197,4 +1251,51 @@ struct ScheduleInfo {
   runs @5 :UInt64;
   isPaused @6 :Bool;
   problem @7 :Text;            # why the queue did not take the item that is due
+}
+
+struct Callback {
+  to @0 :Text;                 # the queue that gets the item
+  contents @1 :Data;           # of the item, like the rest
+  key @2 :Text;
+  priority @3 :UInt8 = 5;
+  attributes @4 :List(Attribute);  # besides those that say what the receipt says
+}
+
+struct CallbackInfo {
+  batch @0 :Text;
+  to @1 :Text;
+  createdAtMs @2 :UInt64;
+  itemId @3 :Data;             # the item that was added; empty: it was not
+  problem @4 :Text;            # why the queue did not take the item
+}
+
+struct FoundItem {
+  id @0 :Data;                 # also if it is not found; empty: the key is not remembered
+  state @1 :FoundState;
+  item @2 :PeekedItem;         # unless it is done
+  attempts @3 :List(Attempt);  # those that failed, oldest first
+  lease @4 :LeaseInfo;         # of one in progress
+  result @5 :ReadResponse;     # if it is done: its result
+}
+
+enum FoundState {
+  unknown @0;                  # neither in the queue nor among the results that were looked at
+  ready @1;
+  delayed @2;
+  inProgress @3;               # leased
+  dead @4;
+  done @5;
+}
+
+struct Attempt {
+  atMs @0 :UInt64;             # when it ended
+  end @1 :AttemptEnd;
+  error @2 :Text;              # of the last in full, of those before it the beginning
+}
+
+enum AttemptEnd {
+  unknown @0;                  # it is kept of the last 20 only
+  failed @1;                   # its holder said so
+  expired @2;                  # its lease ran out
+  disconnected @3;             # the connection of its holder ended
 }

@@ -36,6 +36,9 @@ struct QueueRecord {
   batchKeepMs @21 :UInt64 = 604800000;
   capBy @22 :Text;             # the attribute whose value is the cap key of an item
   capByConcurrencyMax @23 :UInt32;
+  capByRateItems @24 :UInt32;  # of one cap key, in capByRateMs; 0: no limit
+  capByRateMs @25 :UInt64;     # 0: a second
+  deadAgeMs @26 :UInt64;       # 0: dead letters are kept until somebody deletes them
 }
 
 struct QueueCounters {
@@ -72,6 +75,15 @@ struct QueueCounters {
   slots @29 :UInt64;           # items that count among those of their cap key
   parked @30 :UInt64;          # ready items that wait for a slot of their cap key
   capsToReview @31 :UInt64;    # 1: the cap of cap keys was changed, and not all were looked at
+  callbacks @32 :UInt64;       # callbacks of batches whose item was not added yet
+  callbackRecords @33 :UInt64; # all callbacks, also those whose item was added
+  capDues @34 :UInt64;         # entries of the family `cap_due`
+  capDueMs @35 :UInt64;        # none of them is due before this
+  expiring @36 :UInt64;        # items that die at a time of their own, unless they are leased before
+  expiryDueMs @37 :UInt64;     # none of them does so before this
+  waiting @38 :UInt64;         # delayed items that wait for others
+  waitsDue @39 :UInt64;        # notes of what they waited for and has ended
+  deadDroppedTotal @40 :UInt64;
 }
 
 struct LoadRecord {
@@ -156,6 +168,8 @@ struct TopicRecord {
   cutBytes @24 :UInt64;        # of a fork: its first message has so many bytes of the one there
   textSequence @25 :Text;      # of the last publication that had one
   sources @26 :UInt32;         # how many routes lead to it
+  updatedAtMs @27 :UInt64;     # when settings, alias, partitions or sources were changed, or it was
+                               # closed; 0: not since this is known
 }
 
 struct RouteRecord {
@@ -176,6 +190,17 @@ struct ScheduleRecord {
   lastAtMs @8 :UInt64;         # the time of the last run, as the expression has it; 0: none
   runs @9 :UInt64;
   isPaused @10 :Bool;
+}
+
+struct CallbackRecord {
+  to @0 :Text;                 # the queue that gets the item
+  contents @1 :Data;           # of the item, like the next three; empty once it was added
+  key @2 :Text;
+  priority @3 :UInt8;
+  attributes @4 :Data;         # as in a block of items
+  createdAtMs @5 :UInt64;
+  digest @6 :Data;             # of the first five
+  itemId @7 :Data;             # the item that was added; empty: it was not
 }
 
 struct GroupRecord {

@@ -4,17 +4,19 @@ from collections.abc import Awaitable, Sequence
 
 from queueber.engine.loads.staging import add_rows
 from queueber.engine.queue.add import add
-from queueber.engine.queue.cancel import cancel
+from queueber.engine.queue.cancel import cancel, cancel_batch, cancel_key
 from queueber.engine.queue.complete import complete, complete_whole
 from queueber.engine.queue.extend import extend
 from queueber.engine.queue.fail import fail
 from queueber.engine.queue.peek import peek
+from queueber.engine.queue.peek_filter import PeekFilter
 from queueber.engine.queue.purge import purge
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.redrive import redrive, redrive_first
 from queueber.engine.queue.release import release
 from queueber.engine.queue.remove import remove, remove_whole
-from queueber.limits import PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
+from queueber.engine.queue.reschedule import reschedule
+from queueber.limits import DELAY_MS_MAX, KEY_BYTES_MAX, PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
 from queueber.model import Added, FailOutcome, ItemInfo, ItemState, NewItems
 from queueber.service.session import QueueHandle
 from queueber.service.shared_writes import adds, is_plain_add, lists
@@ -24,16 +26,19 @@ from queueber.service.validate.arguments import (
     check_ids,
     check_lease_ms,
     check_many,
+    check_text,
     one_for_each,
 )
 from queueber.service.validate.items import (
     BACKOFF_DELAY_MS,
+    check_batch,
     check_cursor,
     check_delays_ms,
     check_errors,
     check_new_items,
     check_results,
 )
+from queueber.service.validate.settings import check_range
 
 _ADD = adds(add)
 _REMOVE = lists("removed", remove)
@@ -146,22 +151,64 @@ class Items:
     # --- what operators do ------------------------------------------------------------------------
 
     def peek(
-        self, queue: QueueHandle, state: ItemState, after: bytes, limit: int
+        self, queue: QueueHandle, state: ItemState, after: bytes, limit: int, where: str = ""
     ) -> tuple[list[ItemInfo], bytes]:
-        """A page of items, and where the next one begins; empty when there is none."""
+        """A page of items, and where the next one begins; empty when there is none. With a filter
+        only those that match, and perhaps none though there is a next page."""
         queue.check_alive()
         check_cursor("after", after)
         limit = min(limit, PEEK_ITEMS_MAX) or PEEK_ITEMS_MAX
         shell = self._shell
-        return peek(
-            shell.engine.store, queue.state, state, after, limit, shell.limits.answer_bytes_max
-        )
+        bytes_max, store = shell.limits.answer_bytes_max, shell.engine.store
+        chosen = PeekFilter(where) if where else None
+        return peek(store, queue.state, state, after, limit, bytes_max, chosen)
 
     def cancel(self, queue: QueueHandle, ids: Sequence[bytes]) -> Awaitable[list[bool]]:
         check_many("ids", len(ids))
         check_ids("ids", ids)
         return self._shell.write(
             queue, cancel, ids, event="cancelled", facts=lambda done: {"items": sum(done)}
+        )
+
+    def cancel_key(self, queue: QueueHandle, key: str) -> Awaitable[bool]:
+        """The item that the queue remembers the key of; whether it was there."""
+        check_text("key", key, KEY_BYTES_MAX)
+        return self._shell.write(
+            queue, cancel_key, key, event="cancelled", facts=lambda done: {"items": int(done)}
+        )
+
+    def cancel_batch(
+        self, queue: QueueHandle, batch: str, state: ItemState, after: bytes, limit: int
+    ) -> Awaitable[tuple[int, bytes]]:
+        """A slice of the items of a state: those of the batch go. How many these were, and where
+        the next slice begins."""
+        check_batch(batch)
+        check_cursor("after", after)
+        return self._shell.write(
+            queue,
+            cancel_batch,
+            batch,
+            state,
+            after,
+            min(limit, PURGE_ITEMS_MAX) or PURGE_ITEMS_MAX,
+            event="cancelled",
+            facts=lambda done: {"items": done[0], "batch": batch},
+        )
+
+    def reschedule(
+        self, queue: QueueHandle, ids: Sequence[bytes], delay_ms: int
+    ) -> Awaitable[list[bool]]:
+        """For each id whether the item, ready or delayed, becomes ready after that delay."""
+        check_many("ids", len(ids))
+        check_ids("ids", ids)
+        check_range("delayMs", delay_ms, 0, DELAY_MS_MAX)
+        return self._shell.write(
+            queue,
+            reschedule,
+            ids,
+            delay_ms,
+            event="rescheduled",
+            facts=lambda done: {"items": sum(done), "delay_ms": delay_ms},
         )
 
     def purge(

@@ -215,11 +215,11 @@ class Polls:
         age_ms = self.waits.age_ms(queue, shell.clock)
         counts = [count for each in asked for count in each.counts]
         for _ in range(1 + CAP_PASSES_MAX):
-            parked = queue.counters.parked
+            before = _out_of_the_way(queue)
             found = shell.run(queue, lease, counts)
-            if found[0].packed or queue.counters.parked <= parked:
+            if found[0].packed or _out_of_the_way(queue) <= before:
                 break
-            # Items that must wait for their cap are out of the way now.
+            # Items that must wait for their cap, or have expired, are out of the way now.
         given = iter(found)
         answers = [list(islice(given, len(each.counts))) for each in asked]
         if found[0].packed:
@@ -227,6 +227,8 @@ class Polls:
                 self.waits.polled(queue, age_ms)
             for each, own in zip(asked, answers, strict=True):
                 self._count_given(queue, each, [polled for polled in own if polled.packed])
+        if found[0].packed or queue.caps is not None:
+            # A lease will expire, or who was parked is let go at a time.
             shell.wake_sweeper_for(shell.engine.agenda.next_ms())
         return answers
 
@@ -376,6 +378,11 @@ def _lease_ms(queue: QueueHandle, lease_ms: int) -> int:
     lease_ms = lease_ms or queue.state.settings.lease_ms
     check_lease_ms(lease_ms)
     return lease_ms
+
+
+def _out_of_the_way(queue: QueueState) -> int:
+    """Grows when a poll parks items, or finds some that have expired."""
+    return queue.counters.parked + queue.counters.died_total
 
 
 def ready_count(queue: QueueState, clock: Clock, partition: int | None = None) -> int:

@@ -171,6 +171,7 @@ class ResultTopics:
             parent="",
             groups=sorted(topic.log.readers),
             expires_at_ms=0,
+            updated_at_ms=state.created_at_ms,
         )
 
     def list_groups(self, topic: ResultsHandle) -> list[GroupInfo]:

@@ -8,9 +8,11 @@ from queueber.engine.topics.sweep import next_due_ms, sweep
 from queueber.engine.topics.topic_state import TopicState
 from queueber.service.backups import Backups
 from queueber.service.bound_leases import BoundLeases
+from queueber.service.callbacks import Callbacks
 from queueber.service.commit_hold import CommitHold
 from queueber.service.consumers import Consumers
 from queueber.service.durable_ends import DurableEnds
+from queueber.service.find import Find
 from queueber.service.groups import Groups
 from queueber.service.items import Items
 from queueber.service.lease_holders import LeaseHolders
@@ -42,6 +44,7 @@ class Service:
         self.bound_leases = BoundLeases(shell)
         self.items = Items(shell)
         self.lease_holders = LeaseHolders()
+        self.find = Find(shell, self.lease_holders)
         self.polls = Polls(shell, self.bound_leases, self.lease_holders)
         self.measures = Measures(shell, self.polls.waits, self.polls.waiting)
         self.results = Results(shell)
@@ -51,6 +54,7 @@ class Service:
         self.backups = Backups(shell, commit_hold)
         self.queues = Queues(shell, self.polls, self.snapshots)
         self.schedules = Schedules(shell, self.queues)
+        self.callbacks = Callbacks(shell, self.queues)
         ends = DurableEnds(shell, self._messages_came)
         self.publishing = Publishing(shell, ends)
         self.topics = Topics(

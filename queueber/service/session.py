@@ -140,6 +140,8 @@ class Session:
         self.answers = UnreadAnswers(budget)
         self.address = address
         self.name = ""
+        self.process = ""
+        """Its process and machine, as it says."""
         self.caller: Caller | None = None
         """Who has authenticated; None on a server that is not protected."""
         self.certificate_name = ""
@@ -184,12 +186,14 @@ class Session:
 
     @property
     def holder(self) -> str:
-        """The caller, for a list of leases: who it is, what it calls itself, where it is."""
+        """The caller, for a list of leases: who it is, what it calls itself, where it is, and in
+        which process."""
         if self.caller is not None:
             name = f"{self.caller.name}, {self.name}" if self.name else self.caller.name
         else:
             name = self.name
-        return f"{name} ({self.address})" if name else self.address
+        place = f"{self.address}, {self.process}" if self.process else self.address
+        return f"{name} ({place})" if name else place
 
     # --- calls ------------------------------------------------------------------------------------
 

@@ -150,6 +150,9 @@ def is_plain_add(items: NewItems) -> bool:
         or items.batch
         or items.producer
         or items.origin
+        or items.after
+        or items.after_batch
+        or items.options
     )
 
 

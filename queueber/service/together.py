@@ -168,6 +168,8 @@ class TogetherCalls:
             )
             if steps.add.origin is not None:
                 raise InvalidArgument("origin: rows of loads cannot be added together with others")
+            if steps.add.after or steps.add.after_batch:
+                raise InvalidArgument("after: items that wait cannot be added together with others")
         add = steps.add if steps.add is not None and steps.add.contents else None
         return QueueStep(queue, add, self._outcomes(steps))
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from queueber.consuming.consume import LEASE_SECONDS
 from queueber.limits import (
     SQL_ANSWER_BYTES_MAX,
     SQL_CHARS_MAX,
@@ -26,3 +27,5 @@ class Bounds:
     """Of the values of all rows that the call answers with."""
     seconds_max: float = SQL_SECONDS_MAX
     """All statements together."""
+    lease_seconds: float = LEASE_SECONDS
+    """How long `CONSUME` with a group has its messages."""

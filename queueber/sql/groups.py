@@ -34,6 +34,7 @@ async def consume(client: AsyncClient, statement: made.Consume, bounds: Bounds) 
         consuming.Start(statement.start),
         limit,
         partition=statement.partition,
+        lease_s=bounds.lease_seconds,
     )
     rows = [
         (

@@ -122,7 +122,7 @@ class Describe:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A query, whole: SELECT, WITH, VALUES or EXPLAIN. DuckDB reads it."""
+    """A query, whole: SELECT, WITH or VALUES. DuckDB reads it."""
 
     text: str
 

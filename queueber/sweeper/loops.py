@@ -32,6 +32,11 @@ class Sweeper:
                 await self._wake.wait()
             await self.run_due(service)
 
+    async def look_anew(self, service: Service) -> None:
+        """The clock was moved: do what is due now, and look again when something will be."""
+        await self.run_due(service)
+        self.wake()
+
     async def run_due(self, service: Service) -> int:
         """Do everything that is due now; returns the number of slices."""
         slices = 0

@@ -8,9 +8,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from queueber.errors import InvalidArgument
-from queueber.limits import ADD_ITEMS_MAX, MANY_MAX, PRIORITY_DEFAULT
-from queueber.model import Added, FailOutcome, IdRuns, NewItems, Origin, Producer
+from queueber.limits import ADD_ITEMS_MAX, AFTER_MAX, MANY_MAX, PRIORITY_DEFAULT
+from queueber.model import (
+    NO_OPTIONS,
+    Added,
+    FailOutcome,
+    IdRuns,
+    NewItems,
+    Origin,
+    Producer,
+)
 from queueber.schema import wire
+from queueber.wire.item_options import read_options_of, write_options_of
 from queueber.wire.lists import (
     read_attribute_columns,
     read_attribute_list,
@@ -26,6 +35,7 @@ _CONTENTS, _ITEMS = _ADD["contents"], _ADD["items"]
 _DELAYS, _PRIORITIES, _KEYS = _ADD["delaysMs"], _ADD["priorities"], _ADD["keys"]
 _ATTRIBUTES, _BATCH, _PRODUCER = _ADD["attributes"], _ADD["batch"], _ADD["producer"]
 _ORIGIN, _PACKED = _ADD["origin"], _ADD["packed"]
+_OPTIONS, _AFTER, _AFTER_BATCH = _ADD["options"], _ADD["after"], _ADD["afterBatch"]
 _ITEM = wire.Item.schema.fields
 _ITEM_CONTENTS, _ITEM_PRIORITY = _ITEM["contents"], _ITEM["priority"]
 _ITEM_DELAY_SECS, _ITEM_DELAY_MS = _ITEM["visibilityTimeoutSecs"], _ITEM["visibilityTimeoutMs"]
@@ -50,6 +60,12 @@ def read_add(request: Any) -> NewItems:
         read_producer(request.producer) if has(_PRODUCER) else None,
         _read_origin(request.origin) if has(_ORIGIN) else None,
     )
+    if has(_AFTER):
+        columns.after = read_list("after", request.after, AFTER_MAX)
+    if has(_AFTER_BATCH):
+        columns.after_batch = request.afterBatch
+    if has(_OPTIONS):
+        columns.options = read_options_of(request, len(columns.contents))
     return _with_items(request.items, columns) if has(_ITEMS) else columns
 
 
@@ -92,6 +108,9 @@ def _with_items(listed: Any, columns: NewItems) -> NewItems:
         columns.batch,
         columns.producer,
         columns.origin,
+        [NO_OPTIONS] * len(rows) + list(columns.options) if columns.options else (),
+        columns.after,
+        columns.after_batch,
     )
 
 
@@ -138,6 +157,12 @@ def write_add(target: Any, items: NewItems, *, packed: bool = False) -> None:
         write_load_ref(origin.init("load"), items.origin.load)
         origin.partition = items.origin.partition
         origin.row = items.origin.row
+    if items.options:
+        write_options_of(target, items.options)
+    if items.after:
+        target.after = items.after
+    if items.after_batch:
+        target.afterBatch = items.after_batch
 
 
 def write_added(response: Any, added: Added, *, id_runs: bool = False) -> None:

@@ -26,6 +26,9 @@ from queueber.wire.lists import (
 _POLLED = wire.PolledItem.schema.fields
 _POLLED_CONTENTS, _POLLED_ID = _POLLED["contents"], _POLLED["id"]
 _POLLED_ATTEMPT, _POLLED_ADDED_AT = _POLLED["attempt"], _POLLED["addedAtMs"]
+_POLLED_DELIVERIES = _POLLED["deliveries"]
+_TIMEOUTS = wire.ItemDetails.schema.fields["timeoutsMs"]
+_DELIVERIES = wire.ItemDetails.schema.fields["deliveries"]
 _POLL, _POLL_MANY = wire.PollResponse.schema.fields, wire.PollManyResponse.schema.fields
 
 # --- writing --------------------------------------------------------------------------------------
@@ -49,6 +52,7 @@ def write_polled(
 
 def _write_polled_items(response: Any, polled: Polled) -> None:
     details = polled.details
+    deliveries = details.deliveries or details.attempts
     items = response.init("items", polled.count)
     for at, (item_id, contents) in enumerate(zip(polled.ids, polled.contents, strict=True)):
         item = items[at]
@@ -57,6 +61,7 @@ def _write_polled_items(response: Any, polled: Polled) -> None:
         put(_POLLED_ID, item_id)
         put(_POLLED_ATTEMPT, details.attempts[at] if details.attempts else 1)
         put(_POLLED_ADDED_AT, made_at_ms(item_id))
+        put(_POLLED_DELIVERIES, deliveries[at] if deliveries else 1)
         if details is not NO_DETAILS:
             item.key = details.keys[at] if details.keys else ""
             item.batch = details.batches[at] if details.batches else ""
@@ -105,6 +110,12 @@ def _joined(answers: Sequence[Polled]) -> ItemDetails:
         joined_columns([(details.keys, count) for details, count in counted], ""),
         joined_columns([(details.batches, count) for details, count in counted], ""),
         joined_columns([(details.attributes, count) for details, count in counted], {}),
+        joined_columns(
+            [(details.deliveries or details.attempts, count) for details, count in counted], 1
+        )
+        if any(details.deliveries for details, _ in counted)
+        else (),
+        joined_columns([(details.timeouts_ms, count) for details, count in counted], 0),
     )
 
 
@@ -163,6 +174,10 @@ def write_details(target: Any, details: ItemDetails) -> None:
         target.batches = list(details.batches)
     if details.attributes:
         write_attribute_columns(target.init("attributes"), details.attributes)
+    if details.deliveries:
+        target.deliveries = list(details.deliveries)
+    if details.timeouts_ms:
+        target.timeoutsMs = list(details.timeouts_ms)
 
 
 def read_details(details: Any) -> ItemDetails:
@@ -171,6 +186,8 @@ def read_details(details: Any) -> ItemDetails:
         list(details.keys),
         list(details.batches),
         read_attribute_columns(details.attributes, POLL_ITEMS_CEILING),
+        list(details.deliveries) if details._has_by_field(_DELIVERIES) else (),
+        list(details.timeoutsMs) if details._has_by_field(_TIMEOUTS) else (),
     )
 
 
@@ -180,4 +197,6 @@ def _slice(details: ItemDetails, start: int, end: int) -> ItemDetails:
         details.keys[start:end],
         details.batches[start:end],
         details.attributes[start:end],
+        details.deliveries[start:end],
+        details.timeouts_ms[start:end],
     )

@@ -11,6 +11,7 @@ _SETTINGS = Codec(QueueSettings, without=("backoff_ms", "isolation"))
 _STATS = Codec(Stats, without=("settings",), leased="inProgress")
 _SERVER_INFO = Codec(ServerInfo)
 _LEASE = Codec(LeaseInfo, lease_id="lease")
+write_lease, read_lease = _LEASE.write, _LEASE.read
 write_server_info, read_server_info = _SERVER_INFO.write, _SERVER_INFO.read
 
 
@@ -38,9 +39,9 @@ def write_leases(results: Any, leases: Sequence[LeaseInfo], more: bool) -> None:
     results.more = more
     listed = results.init("leases", len(leases))
     for at, lease in enumerate(leases):
-        _LEASE.write(listed[at], lease)
+        write_lease(listed[at], lease)
 
 
 def read_leases(results: Any) -> tuple[list[LeaseInfo], bool]:
     """A page of leases, and whether there are more."""
-    return [_LEASE.read(each) for each in results.leases], results.more
+    return [read_lease(each) for each in results.leases], results.more

@@ -20,9 +20,12 @@ from queueber.wire import lists
 from queueber.wire.polls import read_details, write_details
 
 _DETAILS = wire.ScanResponse.schema.fields["details"]
+_DEFAULTS = ItemDetails([], [], [], [], [])
 _SNAPSHOT = lists.Codec(SnapshotInfo, leased="inProgress")
 write_snapshot, read_snapshot = _SNAPSHOT.write, _SNAPSHOT.read
-_PEEKED = lists.Codec(ItemInfo, without=("attributes", "attempt_times_ms"), lease_id="lease")
+_PEEKED = lists.Codec(
+    ItemInfo, without=("attributes", "attempt_times_ms", "after"), lease_id="lease"
+)
 _STATES = (ItemState.READY, ItemState.DELAYED, ItemState.LEASED, ItemState.DEAD)
 _STATE_WORDS = dict(zip(_STATES, ("ready", "delayed", "inProgress", "dead"), strict=True))
 
@@ -45,25 +48,32 @@ def write_peeked(response: Any, items: Sequence[ItemInfo], next_after: bytes) ->
     response.next = next_after
     listed = response.init("items", len(items))
     for at, peeked in enumerate(items):
-        target = listed[at]
-        for wire_name, name in _PEEKED.names:
-            if value := getattr(peeked, name):
-                setattr(target, wire_name, value)
-        lists.write_attribute_list(target, "attributes", peeked.attributes)
-        if peeked.attempt_times_ms:
-            target.attemptTimesMs = list(peeked.attempt_times_ms)
+        write_peeked_item(listed[at], peeked)
+
+
+def write_peeked_item(target: Any, peeked: ItemInfo) -> None:
+    for wire_name, name in _PEEKED.names:
+        if value := getattr(peeked, name):
+            setattr(target, wire_name, value)
+    lists.write_attribute_list(target, "attributes", peeked.attributes)
+    if peeked.attempt_times_ms:
+        target.attemptTimesMs = list(peeked.attempt_times_ms)
+    if peeked.after:
+        target.after = list(peeked.after)
 
 
 def read_peeked(response: Any) -> tuple[list[ItemInfo], bytes]:
-    items = [
-        _PEEKED.read(
-            source,
-            attributes=lists.read_attribute_list(source.attributes),
-            attempt_times_ms=list(source.attemptTimesMs),
-        )
-        for source in lists.read_list("items", response.items, PEEK_ITEMS_MAX)
-    ]
-    return items, response.next
+    listed = lists.read_list("items", response.items, PEEK_ITEMS_MAX)
+    return [read_peeked_item(source) for source in listed], response.next
+
+
+def read_peeked_item(source: Any) -> ItemInfo:
+    return _PEEKED.read(
+        source,
+        attributes=lists.read_attribute_list(source.attributes),
+        attempt_times_ms=list(source.attemptTimesMs),
+        after=tuple(source.after),
+    )
 
 
 # --- snapshots ------------------------------------------------------------------------------------
@@ -87,8 +97,9 @@ def write_scan(response: Any, items: Sequence[ItemInfo], next_after: bytes) -> N
         _unless_empty([each.key for each in items]),
         _unless_empty([each.batch for each in items]),
         _unless_empty([each.attributes for each in items]),
+        _deliveries(items),
     )
-    if details.attempts or details.keys or details.batches or details.attributes:
+    if details != _DEFAULTS:
         write_details(response.init("details"), details)
     lists.write_unless_empty(response, "contents", [each.contents for each in items])
     lists.write_unless_empty(response, "leases", [each.lease_id for each in items])
@@ -113,7 +124,14 @@ def read_scan(response: Any) -> ItemColumns:
         list(response.reasons) or no_text,
         list(response.lastErrors) or no_text,
         response.next,
+        details.deliveries or details.attempts or [0] * count,
     )
+
+
+def _deliveries(items: Sequence[ItemInfo]) -> list[int]:
+    """Empty if each item was leased as often as it failed."""
+    deliveries = [each.deliveries for each in items]
+    return deliveries if deliveries != [each.attempts for each in items] else []
 
 
 def items_of(columns: ItemColumns) -> list[ItemInfo]:
@@ -132,6 +150,8 @@ def items_of(columns: ItemColumns) -> list[ItemInfo]:
         columns.lease_ids,
         columns.reasons,
         columns.last_errors,
+        [()] * len(columns.ids),
+        columns.deliveries or columns.attempts,
         strict=True,
     )
     return [ItemInfo(*row) for row in rows]

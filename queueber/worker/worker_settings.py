@@ -16,7 +16,7 @@ from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.client.transport.identity import Token
 from queueber.errors import InvalidArgument
 from queueber.tls import TlsOptions
-from queueber.worker.handlers.kinds import Kinds
+from queueber.worker.handlers.kinds import Kinds, NoHandler
 from queueber.worker.handlers.middleware import Middleware
 from queueber.worker.handlers.work_item import Deserializer, Serializer, WorkItem
 
@@ -270,9 +270,13 @@ def resolve(handler: object) -> Handler | Kinds:
     """The handler itself, imported if it was given by name."""
     found: Any = load(handler) if isinstance(handler, str) else handler
     if isinstance(found, Kinds):
+        if isinstance(handler, str):
+            found.reference = handler
         return found
+    shown = handler if isinstance(handler, str) else repr(handler)
+    if isinstance(found, NoHandler):
+        raise InvalidArgument(f"handler: {shown} is a job; give its app, which calls it")
     if not callable(found):
-        shown = handler if isinstance(handler, str) else repr(handler)
         raise InvalidArgument(f"handler: {shown} is {type(found).__name__}, not a function")
     function: Handler = found
     return function

@@ -49,8 +49,9 @@ def every_command(group: click.Group, *path: str) -> list[tuple[str, ...]]:
 def test_there_are_as_many_commands_as_promised() -> None:
     assert set(commands.commands) - {"work"} == {
         "serve", "add", "poll", "extend", "remove", "complete", "fail", "release", "receipt",
-        "results", "readers", "peek", "cancel", "purge", "redrive", "pause", "resume", "top",
-        "stats", "sql", "ping", "schedule", "forget",
+        "results", "readers", "peek", "cancel", "reschedule", "run-now", "purge", "redrive",
+        "pause", "resume", "top",
+        "stats", "sql", "ping", "schedule", "forget", "callback", "show",
         "queues", "leases", "batches", "loads", "verify", "repair", "upgrade", "spark", "topics",
         "topic", "gateway", "token", "backup", "restore", "import",
     }  # fmt: skip

@@ -7,7 +7,9 @@ from itertools import groupby
 from queueber.db.families import Family
 from queueber.db.records.runs import MarkFields, Run, decode_mark, encode_mark, make_run
 from queueber.ids import ItemId
-from queueber.model import FailOutcome, NewItems, Schedule
+from queueber.limits import HOUR_MS
+from queueber.model import Callback, FailOutcome, ItemOptions, NewItems, Schedule
+from tests.support.callbacks import when_complete
 from tests.support.ending import expire_together
 from tests.support.operations import configure_queue
 from tests.support.rig import QUEUE, Rig
@@ -115,13 +117,33 @@ def counters_aside(rig: Rig) -> dict[str, list[tuple[bytes, bytes]]]:
 
 
 def park_one(rig: Rig) -> None:
-    """Cap the queue by an attribute: an item of a key is leased, and another one is parked."""
-    settings = replace(rig.queue.settings, cap_by="who", cap_by_concurrency_max=1)
+    """Cap the queue by an attribute: an item of a key is leased, and another one is parked, and is
+    let go after a second."""
+    settings = replace(rig.queue.settings, cap_by="who", cap_by_rate_items=1, cap_by_rate_ms=1000)
     configure_queue(rig.engine, QUEUE, settings, rig.now_ms)
     rig.add_items(NewItems([b"x", b"y"], priorities=[9, 9], attributes=[{"who": "a"}] * 2))
     rig.poll(2, lease_ms=900)
     assert rig.queue.counters.parked == 1
 
 
+def expire_one(rig: Rig) -> None:
+    """An item with options of its own, which expires in two hours."""
+    own = ItemOptions(attempts_max=2, expires_ms=2 * HOUR_MS)
+    rig.add_items(NewItems([b"expires"], priorities=[0], options=[own]))
+
+
+def wait_for_one(rig: Rig) -> None:
+    """An item that waits for another."""
+    (awaited,) = rig.add(b"awaited")
+    rig.add_items(NewItems([b"later"], after=[awaited]))
+
+
 def schedule_one(rig: Rig) -> None:
     put_schedule(rig.engine, Schedule("hourly", "@hourly", QUEUE), rig.now_ms)
+
+
+def own_options_and_callback(rig: Rig) -> None:
+    """An item with options of its own, in a batch with a callback."""
+    options = [ItemOptions(attempts_max=5)]
+    rig.add_items(NewItems([b"o"], options=options, batch="called back"))
+    when_complete(rig.engine, rig.queue, "called back", Callback(QUEUE, b"c"), rig.now_ms)

@@ -23,9 +23,11 @@ from queueber.errors import Aborted, FailedPrecondition, NotFound
 from queueber.ids import IdSource, made_at_ms
 from queueber.limits import MIB
 from queueber.model import (
+    NO_OPTIONS,
     Added,
     BatchInfo,
     ItemInfo,
+    ItemOptions,
     ItemState,
     LeaseInfo,
     NewItems,
@@ -43,6 +45,8 @@ from tests.support.operations import (
     acknowledge,
     add,
     cancel,
+    cancel_batch,
+    cancel_key,
     complete,
     complete_whole,
     configure_queue,
@@ -51,6 +55,7 @@ from tests.support.operations import (
     drop_reader,
     extend,
     fail,
+    find_item,
     forget_batch,
     forget_batches,
     held_by,
@@ -68,6 +73,7 @@ from tests.support.operations import (
     release_lease,
     remove,
     remove_whole,
+    reschedule,
     resume,
     sweep,
     take_view,
@@ -96,9 +102,11 @@ CONNECTIONS = ("near", "far")
 OUTCOMES = ("remove", "remove_whole", "complete", "complete_whole", "fail", "fail", "release")
 OPERATIONS = (
     "connection_is_lost", "connection_is_lost", "answer_is_not_delivered", "cancel", "purge",
+    "cancel_batch", "cancel_key", "reschedule", "reschedule",
     "redrive_chosen", "redrive_slice", "pause_or_resume", "acknowledge_or_drop", "set_caps",
-    "forget_batch",
+    "forget_batch", "set_dead_age",
 )  # fmt: skip
+ALL = [ItemOptions(2, (0, 90), 5), ItemOptions(expires_ms=210), ItemOptions(1, (), 7, 260)]
 name_of_queue = st.sampled_from(NAMES)
 few = st.integers(1, 6)
 some_counts = st.lists(few, min_size=1, max_size=3)
@@ -111,6 +119,7 @@ columns = st.lists(
         st.sampled_from(
             [{}, {"traceparent": "00-ab"}, {"a": "", "ö": "b"}, {"who": "x"}, {"who": "y", "a": ""}]
         ),
+        st.sampled_from([NO_OPTIONS, NO_OPTIONS, ItemOptions(1), ItemOptions(0, (5,)), *ALL]),
     ),
     min_size=1,
     max_size=6,
@@ -147,6 +156,8 @@ class EngineAgainstModel(RouteRules):
             "queueber.engine.queue.isolation.QUARANTINE_PATIENCE_MS",
             model_module.QUARANTINE_PATIENCE_MS,
         )
+        # A sweep goes through all dead letters at once, in slices.
+        self.patch.setattr("queueber.engine.queue.dead_letters.DEAD_READ_REST_MS", 0)
         kept = "queueber.engine.records."
         self.patch.setattr(kept + "producers.PRODUCER_KEEP_MS", model_module.PRODUCER_KEEP_MS)
         for module in ("records.producers", "integrity.records"):
@@ -187,12 +198,14 @@ class EngineAgainstModel(RouteRules):
     def add(
         self,
         name: str,
-        columns: list[tuple[int, int, str, dict[str, str]]],
+        columns: list[tuple[int, int, str, dict[str, str], ItemOptions]],
         batch: str,
     ) -> None:
-        delays_ms, priorities, keys, attributes = zip(*columns, strict=True)
+        delays_ms, priorities, keys, attributes, options = zip(*columns, strict=True)
         contents = [self.contents() for _ in columns]
-        self.add_items(name, NewItems(contents, delays_ms, priorities, keys, attributes, batch))
+        items = NewItems(contents, delays_ms, priorities, keys, attributes, batch)
+        items.options = options
+        self.add_items(name, items)
 
     @rule(
         name=name_of_queue,
@@ -280,11 +293,16 @@ class EngineAgainstModel(RouteRules):
             assert list(details.keys or nothing) == [item.key for item in items]
             assert list(details.attributes or [{}] * len(items)) == [i.attributes for i in items]
             assert list(details.batches or nothing) == [item.batch for item in items]
+            assert list(details.timeouts_ms or [0] * len(items)) == [
+                item.options.timeout_ms for item in items
+            ]
             assert bool(answer.ids) == bool(answer.lease_id)
             if answer.ids:
                 self.saw_new_ids([answer.lease_id])
                 expires_at_ms = self.now_ms + lease_ms
                 model.poll(answer.lease_id, list(answer.ids), expires_at_ms, self.now_ms)
+                told = list(details.deliveries or details.attempts or [1] * len(items))
+                assert told == [item.deliveries for item in items]
                 self.past_leases.append((answer.lease_id, list(answer.ids)))
                 bound.append(answer.lease_id)
 
@@ -401,6 +419,35 @@ class EngineAgainstModel(RouteRules):
         cancelled = cancel(self.engine, self.queue(name), ids, self.now_ms)
         assert cancelled == model.cancel(ids, self.now_ms)
 
+    def cancel_batch(self, name: str, data: st.DataObject) -> None:
+        model, batch = self.models[name], data.draw(st.sampled_from(BATCHES))
+        for state, state_name in STATES.items():
+            is_known = batch in model.batches
+            of_state = model.of_state(state_name)
+            expected = [i for i in of_state if is_known and model.items[i].batch == batch]
+            cancelled = cancel_batch(
+                self.engine, self.queue(name), batch, state, b"", 1000, self.now_ms
+            )
+            assert cancelled == (len(expected), b"")
+            if expected:
+                model.cancel(sorted(expected), self.now_ms)
+
+    def cancel_key(self, name: str, data: st.DataObject) -> None:
+        model = self.models[name]
+        key = data.draw(st.sampled_from([*sorted(model.keys)[:5], "unknown"]))
+        item_id, forget_at_ms = model.keys.get(key, (b"", 0))
+        ids = [item_id] if forget_at_ms > self.now_ms else []
+        cancelled = cancel_key(self.engine, self.queue(name), key, self.now_ms)
+        assert cancelled == (model.cancel(ids, self.now_ms) == [True])
+
+    def reschedule(self, name: str, data: st.DataObject) -> None:
+        model = self.models[name]
+        candidates = [*sorted(model.items)[:20], bytes(16), self.newest_id or bytes(16)]
+        ids = data.draw(st.lists(st.sampled_from(candidates), min_size=1, max_size=6))
+        delay_ms = data.draw(st.sampled_from([0, 0, 1, 50, 220]))
+        rescheduled = reschedule(self.engine, self.queue(name), ids, delay_ms, self.now_ms)
+        assert rescheduled == model.reschedule(ids, delay_ms, self.now_ms)
+
     def purge(self, name: str, data: st.DataObject) -> None:
         state, limit = data.draw(st.sampled_from(list(STATES))), data.draw(few)
         model = self.models[name]
@@ -462,6 +509,7 @@ class EngineAgainstModel(RouteRules):
     def set_caps(self, name: str, data: st.DataObject) -> None:
         """The rates have tokens at whole microseconds, as those of the model have at any time."""
         rate_items, rate_ms = data.draw(st.sampled_from([(0, 0), (0, 0), (5, 100), (1, 40)]))
+        key_items, key_ms = data.draw(st.sampled_from([(0, 0), (2, 100), (1, 40)]))
         model = self.models[name]
         model.settings = replace(
             model.settings,
@@ -469,10 +517,19 @@ class EngineAgainstModel(RouteRules):
             rate_items=rate_items,
             rate_ms=rate_ms,
             cap_by_concurrency_max=data.draw(st.sampled_from([0, 1, 1, 2, 3])),
+            cap_by_rate_items=key_items,
+            cap_by_rate_ms=key_ms,
         )
         configure_queue(self.engine, name, model.settings, self.now_ms)
+        model.correct_rates(self.now_ms)
         self.sweep(1000)
-        model.fill_slots()
+
+    def set_dead_age(self, name: str, data: st.DataObject) -> None:
+        model = self.models[name]
+        age_ms = data.draw(st.sampled_from([0, 1, 60, 60, 300]))
+        model.settings = replace(model.settings, dead_age_ms=age_ms)
+        configure_queue(self.engine, name, model.settings, self.now_ms)
+        self.sweep(data.draw(few))
 
     def acknowledge_or_drop(self, name: str, data: st.DataObject) -> None:
         reader = data.draw(st.sampled_from(["x", "y"]))
@@ -507,7 +564,15 @@ class EngineAgainstModel(RouteRules):
 
     @rule(ms=st.integers(1, 400))
     def clock_steps_back(self, ms: int) -> None:
+        """As at a restart, after which the server looks at every queue."""
         self.now_ms -= ms
+        for name, model in self.models.items():
+            queue = self.queue(name)
+            if queue.caps is not None and queue.caps.keys is not None:
+                queue.caps.keys.has_checked_clock = False
+            self.engine.agenda.schedule(queue.queue_id, self.now_ms)
+            model.correct_rates(self.now_ms)
+        self.sweep(1000)
 
     @rule()
     def crash_and_reopen(self) -> None:
@@ -652,6 +717,31 @@ class EngineAgainstModel(RouteRules):
                         item.last_error,
                         made_at_ms(each.id),
                     )
+                    assert each.deliveries == item.deliveries
+
+    @invariant()
+    def every_item_is_found_in_its_state_with_its_history(self) -> None:
+        for name, model in self.models.items():
+            for item_id, item in model.items.items():
+                found = find_item(self.engine, self.queue(name), item_id).found
+                assert found is not None
+                assert found.state is not None
+                assert found.item is not None
+                assert STATES[found.state] == item.state
+                assert found.item.contents == item.contents
+                assert [(each.at_ms, each.end, each.error) for each in found.attempts] == [
+                    (at_ms, *end) for at_ms, end in zip(item.failures_ms, item.ends, strict=True)
+                ]
+                assert (found.lease.lease_id if found.lease else b"") == item.lease
+            for at, result in enumerate(model.results):
+                finding = find_item(self.engine, self.queue(name), result.id)
+                told = finding.found.result if finding.found else None
+                if at < model.first_offset:
+                    assert told is None
+                else:
+                    assert told is not None
+                    assert (told.offset, told.result) == (at, result.result)
+            assert find_item(self.engine, self.queue(name), bytes(16)).found is None
 
 
 def all_of(view: View) -> tuple[list[list[ItemInfo]], Results]:

@@ -7,23 +7,27 @@ from typing import Any, TypeVar
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records import runs
+from queueber.db.records import cutting
 from queueber.db.records.blocks import Block, Leftover
+from queueber.db.records.cutting import Sizes
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.records.queues import Counters, decode_counters
-from queueber.db.records.runs import Run, Sizes
-from queueber.engine.caps.cap_keys import CapKeys, KeyChanges, KeyCounts
+from queueber.db.records.runs import Run
+from queueber.engine.caps.cap_keys import CapKeys, KeyRecord
 from queueber.engine.caps.queue_caps import QueueCaps
 from queueber.engine.kernel.due_scan import Done
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import Log, append
 from queueber.engine.queue.blocks import Blocks
+from queueber.engine.queue.dead_letters import DeadLetters
 from queueber.engine.queue.expire import expire
 from queueber.engine.queue.leases import Leases
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.engine.queue.ready_index import ReadyIndex, ReadyWindow
 from queueber.engine.queue.recent_blocks import RecentBlocks
+from queueber.engine.queue.reschedule import reschedule
 from queueber.engine.queue.sweep import DUTIES
+from queueber.engine.queue.unclaimed import Claims
 from queueber.engine.records.batches import Batches, Side
 from queueber.engine.records.dedup_keys import KeyLookup
 from queueber.engine.records.producers import ProducerCall
@@ -129,6 +133,19 @@ def expire_leases_early(patch: Patch) -> None:
     patch.setattr("queueber.engine.queue.sweep.DUTIES", duties)
 
 
+def drop_dead_letters_early(patch: Patch) -> None:
+    take = DeadLetters.take_old
+
+    def taken(own: DeadLetters, tx: QueueTx, age_ms: int, limit: int) -> list[Run]:
+        return take(own, tx, age_ms // 100, limit)
+
+    def due_ms(own: DeadLetters, age_ms: int, now_ms: int) -> int:
+        return own._oldest_ms + age_ms // 100
+
+    patch.setattr(DeadLetters, "take_old", taken)
+    patch.setattr(DeadLetters, "due_ms", due_ms)
+
+
 def lease_items_twice(patch: Patch) -> None:
     patch.setattr(ReadyWindow, "drop_first", lambda *_: None)
 
@@ -207,6 +224,10 @@ def start_ids_anew(patch: Patch) -> None:
     patch.setattr("queueber.ids.IdSource.continue_after", lambda *_: None)
 
 
+def give_rescheduled_items_at_once(patch: Patch) -> None:
+    patch.setattr(items, "reschedule", lambda tx, ids, _: reschedule(tx, ids, 0))
+
+
 def wake_nobody_after_a_sweep(patch: Patch) -> None:
     patch.setattr(Polls, "swept", lambda *_: None)
 
@@ -240,7 +261,7 @@ def answer_nobody_whose_sync_was_shared_with_one_who_left(patch: Patch) -> None:
 
 def leave_the_first_item_in_what_is_left_of_a_cut_run(patch: Patch) -> None:
     def too_late(run: Run, count: int, sizes: Sizes) -> tuple[Run, Run]:
-        front, rest = runs.cut(run, count, sizes)
+        front, rest = cutting.cut(run, count, sizes)
         return front, rest._replace(count=rest.count + 1, at=rest.at - 1)
 
     patch.setattr("queueber.engine.queue.fronts.cut", too_late)
@@ -257,7 +278,7 @@ def lose_what_is_left_of_a_cut_run(patch: Patch) -> None:
 
 def lose_the_end_of_a_run_that_some_items_leave(patch: Patch) -> None:
     def picked(run: Run, positions: Sequence[int], sizes: Sizes) -> tuple[list[Run], list[Run]]:
-        taken, left = runs.pick(run, positions, sizes)
+        taken, left = cutting.pick(run, positions, sizes)
         return taken, [each for each in left if each.last < taken[-1].last]
 
     patch.setattr("queueber.engine.queue.leases.pick", picked)
@@ -267,21 +288,21 @@ def lose_the_end_of_a_run_that_some_items_leave(patch: Patch) -> None:
 def take_the_neighbour_of_an_item(patch: Patch) -> None:
     def picked(run: Run, positions: Sequence[int], sizes: Sizes) -> tuple[list[Run], list[Run]]:
         moved = [min(at + 1, run.count - 1) for at in positions]
-        return runs.pick(run, sorted(set(moved)), sizes)
+        return cutting.pick(run, sorted(set(moved)), sizes)
 
     patch.setattr("queueber.engine.queue.leases.pick", picked)
 
 
 def join_runs_whatever_their_marks(patch: Patch) -> None:
     patch.setattr(
-        "queueber.db.records.runs._are_neighbours",
+        "queueber.db.records.cutting._are_neighbours",
         lambda a, b: a.at + a.count == b.at and a.block == b.block,
     )
 
 
 def join_runs_of_different_blocks(patch: Patch) -> None:
     patch.setattr(
-        "queueber.db.records.runs._are_neighbours",
+        "queueber.db.records.cutting._are_neighbours",
         lambda a, b: a.mark == b.mark and shifted(a.last, b.count) == b.last,
     )
 
@@ -364,20 +385,50 @@ def wake_nobody_when_the_rate_allows_an_item(patch: Patch) -> None:
 
 
 def let_every_key_have_one_more(patch: Patch) -> None:
-    has_room = CapKeys.has_room
+    room = CapKeys.room
 
-    def generous(keys: CapKeys, counts: KeyCounts) -> bool:
-        return has_room(keys, counts) or counts.slots == keys._limit
+    def generous(keys: CapKeys, key: KeyRecord, now_ms: int) -> int:
+        return room(keys, key, now_ms) or int(key.slots == keys._limit)
 
-    patch.setattr(CapKeys, "has_room", generous)
+    patch.setattr(CapKeys, "room", generous)
 
 
 def let_nobody_go_when_a_lease_ends(patch: Patch) -> None:
-    patch.setattr(KeyChanges, "_let_go", lambda *_: None)
+    room = CapKeys.room
+
+    def of_others(keys: CapKeys, key: KeyRecord, now_ms: int) -> int:
+        return 0 if key.parked else room(keys, key, now_ms)
+
+    patch.setattr(CapKeys, "room", of_others)
+    patch.setattr(CapKeys, "due_ms", lambda *_: NEVER_MS)
 
 
 def give_back_no_slot_of_a_lease_that_ends(patch: Patch) -> None:
     patch.setattr("queueber.engine.queue.leases.free_slots", lambda _, runs: runs)
+
+
+def count_no_lease_that_is_given_back(patch: Patch) -> None:
+    patch.setattr("queueber.engine.queue.release.uncharged_again", lambda mark: mark)
+
+
+def take_no_token_of_a_key(patch: Patch) -> None:
+    patch.setattr(CapKeys, "take_tokens", lambda *_: None)
+
+
+def never_look_at_keys_whose_tokens_are_back(patch: Patch) -> None:
+    duties = [duty for duty in DUTIES if duty.name != "let go by rate"]
+    patch.setattr("queueber.engine.queue.sweep.DUTIES", duties)
+
+
+def let_no_item_expire(patch: Patch) -> None:
+    duties = [duty for duty in DUTIES if duty.name != "expire unclaimed"]
+    patch.setattr("queueber.engine.queue.sweep.DUTIES", duties)
+    patch.setattr(Claims, "split", lambda _self, _due, run, _blocks: ([run], ()))
+    patch.setattr(Claims, "claim", lambda _self, runs: runs)
+
+
+def leave_options_behind(patch: Patch) -> None:
+    patch.setattr("queueber.engine.queue.remove.drop_options", lambda *_: None)
 
 
 RUN_BUGS: list[Bug] = [
@@ -394,6 +445,7 @@ RUN_BUGS: list[Bug] = [
     give_the_contents_of_the_item_before,
     keep_a_cached_block_of_another_queue,
     leave_a_lease_among_the_holders_of_a_block,
+    count_no_lease_that_is_given_back,
 ]
 """In cutting, joining, finding and dropping."""
 
@@ -407,7 +459,9 @@ BUGS: list[Bug] = [
     answer_after_a_sync_that_began_before_the_write,
     go_on_after_a_failed_sync,
     leave_entries_of_places_behind,
+    give_rescheduled_items_at_once,
     expire_leases_early,
+    drop_dead_letters_early,
     lease_items_twice,
     accept_outcomes_of_expired_leases,
     extend_leases_in_the_answer_only,
@@ -423,9 +477,13 @@ BUGS: list[Bug] = [
     count_nothing_that_is_leased,
     fill_the_bucket_at_a_restart,
     let_every_key_have_one_more,
+    let_no_item_expire,
+    leave_options_behind,
     let_nobody_go_when_a_lease_ends,
     give_back_no_slot_of_a_lease_that_ends,
     wake_nobody_when_the_rate_allows_an_item,
+    take_no_token_of_a_key,
+    never_look_at_keys_whose_tokens_are_back,
     delete_results_that_one_reader_has_read,
     lose_what_an_unheard_poll_gives_back,
     answer_nobody_whose_sync_was_shared_with_one_who_left,

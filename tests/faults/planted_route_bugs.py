@@ -5,7 +5,7 @@ from typing import Any
 
 from queueber.db.families import Family
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.queue import expire
+from queueber.engine.queue import changes, expire, purge
 from queueber.engine.queue.changes import Change, Moved
 from queueber.engine.routes.events import EventLog, Gathered
 from queueber.engine.routes.queue_routes import QueueRoutes
@@ -50,7 +50,33 @@ def keep_routes_in_memory_only(patch: Patch) -> None:
     patch.setattr(QueueRoutes, "added", forgotten)
 
 
+def tell_of_purges_as_if_they_were_cancellations(patch: Patch) -> None:
+    """Both end an item, and count as one total: only the calls tell them apart."""
+    gone = changes.gone
+    patch.setattr(purge, "gone", lambda _, *arguments: gone(Change.CANCELLED, *arguments))
+
+
+def tell_of_releases_of_other_items(patch: Patch) -> None:
+    """Items of two releases, told with the names of each other: totals and lives are as before."""
+    moved = QueueRoutes.moved
+    told: dict[QueueRoutes, Moved] = {}
+
+    def mixed_up(routes: QueueRoutes, tx: Any, moves: Sequence[Moved]) -> None:
+        found = list(moves)
+        for at, each in enumerate(found):
+            if each.change is Change.RELEASED and each.run.count == 1:
+                last = told.get(routes)
+                told[routes] = each
+                if last is not None and last.run.block == each.run.block:
+                    found[at] = last
+        moved(routes, tx, found)
+
+    patch.setattr(QueueRoutes, "moved", mixed_up)
+
+
 ROUTE_BUGS: list[Bug] = [
+    tell_of_purges_as_if_they_were_cancellations,
+    tell_of_releases_of_other_items,
     publish_no_event_of_items_lost_together,
     publish_events_of_releases_twice,
     publish_events_in_a_second_write,

@@ -33,6 +33,29 @@ def test_more_items_of_a_key_than_its_cap_are_not_leased_at_once(teller: Teller)
     assert rules(teller) == {"too many of a key"}
 
 
+def test_more_items_of_a_key_than_its_rate_allows_are_not_given(teller: Teller) -> None:
+    teller.add(1, "x", "y", "z", cap_keys=["ann", "bob", "ann"])
+    caps = {"concurrency_max": 0, "rate_items": 0, "rate_ms": 0}
+    caps |= {"cap_by_rate_items": 1, "cap_by_rate_ms": 40}
+    teller.call(2, "caps", caps, {})
+    teller.poll(5, "l", "x", "y")
+    assert rules(teller) == set()
+
+    teller.poll(10, "m", "z")
+    assert rules(teller) == {"too fast for a key"}
+
+
+def test_the_rate_of_a_key_allows_more_as_time_passes(teller: Teller) -> None:
+    teller.add(1, "x", "y", cap_keys=["ann", "ann"])
+    caps = {"concurrency_max": 0, "rate_items": 0, "rate_ms": 0}
+    caps |= {"cap_by_rate_items": 1, "cap_by_rate_ms": 40}
+    teller.call(2, "caps", caps, {})
+    teller.poll(5, "l", "x")
+    teller.poll(50, "m", "y")
+
+    assert rules(teller) == set()
+
+
 def rules(teller: Teller) -> set[str]:
     """What is left of the items does not matter here."""
     return teller.rules(FinalState({})) - {"lost"}

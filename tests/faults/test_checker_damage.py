@@ -61,6 +61,7 @@ class Damage:
 
 def lose_an_item(damage: Damage) -> str:
     assume(not damage.facts.by_operation["purge"])
+    assume(not damage.final.dead_age_ms)
     present = sorted(set(damage.final.items) & set(damage.facts.origins))
     del damage.final.items[damage.one_of([i for i in present if not any(damage.facts.ends(i))])]
     return "lost"

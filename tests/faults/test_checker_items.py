@@ -71,6 +71,32 @@ def test_purge_explains_as_many_missing_items_as_it_took(teller: Teller) -> None
     assert teller.rules(there()) == {"lost"}
 
 
+@pytest.mark.parametrize(
+    ("age_ms", "dropped", "rules"),
+    [(90, 1, set()), (0, 1, {"lost"}), (95, 1, {"lost"}), (90, 0, {"lost"})],
+)
+def test_item_may_vanish_once_it_may_have_been_dead_for_long_enough(
+    teller: Teller, age_ms: float, dropped: int, rules: set[str]
+) -> None:
+    """It certainly lived when a poll gave it."""
+    teller.add(0, "a")
+    teller.poll(10, "l", "a", lease_ms=5)
+    totals = {"dead_dropped": dropped}
+
+    final = FinalState(totals=totals, dead_age_ms=age_ms, read_at_ms=101)
+
+    assert teller.rules(final) == rules
+
+
+def test_item_may_vanish_early_if_the_clock_was_set_on(teller: Teller) -> None:
+    teller.add(0, "a")
+    teller.call(5, "clock_step", {"ms": 1000}, {})
+
+    final = FinalState(totals={"dead_dropped": 1}, dead_age_ms=900, read_at_ms=100)
+
+    assert teller.rules(final) == set()
+
+
 def test_purge_explains_nothing_that_was_added_after_it(teller: Teller) -> None:
     teller.call(0, "purge", {"state": "ready"}, {"count": 1})
     teller.add(2, "a")

@@ -220,3 +220,27 @@ def test_holder_may_be_refused_when_the_lease_may_have_run_out(teller: Teller) -
     teller.outcome(109, "release", "l", "a", done=False)
 
     assert teller.rules(THERE) == set()
+
+
+@pytest.mark.parametrize(
+    ("told", "is_wrong"), [((1, 2), False), ((1, 4), False), ((1, 1), True), ((3, 2), True)]
+)
+def test_each_lease_of_an_item_is_counted(told: tuple[int, int], is_wrong: bool) -> None:
+    teller = Teller()
+    teller.add(0, "a")
+    for at_ms, lease, count in zip((10, 30), "lm", told, strict=True):
+        teller.poll(at_ms, lease, "a", deliveries=count)
+        teller.outcome(at_ms + 10, "release", lease, "a")
+
+    assert (teller.rules(THERE) == {"deliveries"}) is is_wrong
+
+
+def test_leases_are_counted_anew_after_a_redrive() -> None:
+    teller = Teller()
+    teller.add(0, "a")
+    teller.poll(10, "l", "a", deliveries=2)
+    teller.outcome(20, "release", "l", "a")
+    teller.call(25, "redrive", {"ids": []}, {"count": 1})
+    teller.poll(30, "m", "a", deliveries=1)
+
+    assert "deliveries" not in teller.rules(THERE)

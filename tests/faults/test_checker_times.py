@@ -54,6 +54,33 @@ def test_failed_item_is_not_given_before_its_delay_has_passed(
     assert teller.rules(THERE) == rules
 
 
+@pytest.mark.parametrize(("at_ms", "rules"), [(20, {"early"}), (70, set())])
+def test_rescheduled_item_is_not_given_before_its_new_time(
+    teller: Teller, at_ms: float, rules: set[str]
+) -> None:
+    teller.add(0, "a", delays_ms=[100])
+    reschedule(teller, 5, 50)
+    teller.poll(at_ms, "l", "a")
+
+    assert teller.rules(THERE) == rules
+
+
+@pytest.mark.parametrize(("is_done", "rules"), [(True, set()), (None, set()), (False, {"early"})])
+def test_item_that_may_run_now_is_not_early(
+    teller: Teller, is_done: bool | None, rules: set[str]
+) -> None:
+    teller.add(0, "a", delays_ms=[100])
+    reschedule(teller, 5, 0, is_done)
+    teller.poll(20, "l", "a")
+
+    assert teller.rules(THERE) == rules
+
+
+def reschedule(teller: Teller, at_ms: float, delay_ms: float, is_done: bool | None = True) -> None:
+    answer = None if is_done is None else {"done": [is_done]}
+    teller.call(at_ms, "reschedule", {"ids": ["a"], "delays_ms": [delay_ms]}, answer)
+
+
 def test_dead_letter_is_not_given_to_anybody(teller: Teller) -> None:
     teller.add(0, "a")
     teller.poll(1, "l", "a")
@@ -131,5 +158,33 @@ def test_pause_that_may_be_over_is_over(
     teller.call(10, "pause", {"for_ms": 0}, {})
     teller.call(15, operation, arguments, answer)
     teller.poll(20, "l", "a")
+
+    assert teller.rules(THERE) == set()
+
+
+@pytest.mark.parametrize(("at_ms", "rules"), [(45, set()), (60, {"not expired"})])
+def test_item_is_not_given_for_the_first_time_after_it_expired(
+    teller: Teller, at_ms: float, rules: set[str]
+) -> None:
+    teller.add(0, "a", expires_ms=[50])
+    teller.poll(at_ms, "l", "a", deliveries=1)
+
+    assert teller.rules(THERE) == rules
+
+
+def test_item_that_was_leased_in_time_or_redriven_may_be_given_later(teller: Teller) -> None:
+    teller.add(0, "a", "b", expires_ms=[50, 50])
+    teller.poll(60, "l", "a", deliveries=2)
+    teller.call(70, "redrive", {"ids": ["b"]}, {})
+    teller.poll(80, "m", "b", deliveries=1)
+
+    found = {name: FoundItem(contents_of(name), "ready") for name in ("a", "b")}
+    assert teller.rules(FinalState(found)) == set()
+
+
+def test_expiry_is_not_certain_when_the_clock_steps_back(teller: Teller) -> None:
+    teller.add(0, "a", expires_ms=[50])
+    teller.call(10, "clock_step", {"ms": -100}, {}, queue="")
+    teller.poll(60, "l", "a", deliveries=1)
 
     assert teller.rules(THERE) == set()

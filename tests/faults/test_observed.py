@@ -37,6 +37,7 @@ def test_every_call_is_written_down_and_fits_what_is_there_at_the_end(
     assert queue.fail(lease.ids[2:3], lease.id, delay=3600) == [queueber.FailOutcome.RETRIED]
     assert queue.release(lease.ids[3:4], lease.id) == [True]
     assert queue.cancel(lease.ids[4:5]) == [True]
+    assert queue.reschedule(lease.ids[3:5], 3600) == [True, False]
     assert queue.purge(ItemState.LEASED) == 2
     assert queue.redrive() == 0
     queue.pause(3600)
@@ -50,6 +51,7 @@ def test_every_call_is_written_down_and_fits_what_is_there_at_the_end(
     made = {call.operation for call in recorder.history.calls}
     assert made == {
         "add", "poll", "extend", "remove", "complete", "fail", "release", "cancel", "purge",
+        "reschedule",
         "redrive", "pause", "resume", "receipt", "read_results", "ack_results",
     }  # fmt: skip
     assert check(recorder.history, {QUEUE: final}) == []

@@ -62,4 +62,6 @@ def test_lease_that_another_has_while_a_pool_is_at_work_is_found(
     found = check(History([*history.calls, *recorder.history.calls]), {QUEUE: final})
 
     slow = first.answer["ids"][SLOW]
-    assert {each.rule for each in found if each.item == slow} == {"overlap", "stale lease"}
+    assert {each.rule for each in found if each.item == slow} == {
+        "deliveries", "overlap", "stale lease",
+    }  # fmt: skip

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from faults.facts import Facts
+from faults.final_state import FinalState
+from faults.routes.calls import check_calls
 from faults.routes.events import FoundEvent, check_events
 from faults.routes.run import run
+from tests.faults.told import Teller
 
 KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "3"))
 
@@ -54,3 +58,60 @@ def test_after_kills_of_the_server_every_change_has_one_event(tmp_path: Path) ->
     assert told.wrong == []
     assert told.kills == KILLS
     assert told.events > told.items > 0
+
+
+# --- against calls --------------------------------------------------------------------------------
+
+
+def _told() -> Teller:
+    """The calls that made `_LIFE`: item 1 was added, released, failed, and failed for good."""
+    teller = Teller()
+    teller.add(0, "1")
+    teller.poll(10, "a", "1")
+    teller.outcome(20, "release", "a", "1")
+    teller.poll(30, "b", "1")
+    teller.fail(40, "b", "1", "retried")
+    teller.poll(50, "c", "1")
+    teller.fail(60, "c", "1", "died")
+    return teller
+
+
+def _check(events: list[FoundEvent], teller: Teller) -> list[str]:
+    return check_calls("q", events, Facts(teller.history, FinalState(), 2.0))
+
+
+def test_events_that_tell_of_each_call_are_right() -> None:
+    assert _check(_LIFE, _told()) == []
+
+
+_CANCELLED = replace(_DEAD, change="cancelled", was="dead", now="gone", error=None)
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        (_LIFE[1:], "0 say that it was added"),
+        ([_ADDED, *_LIFE], "2 say that it was added"),
+        ([_ADDED, *_LIFE[2:]], "0 say 'released', but that many calls did it: 1"),
+        ([*_LIFE[:2], *_LIFE[3:]], "0 say 'failed', but that many calls did it: 1"),
+        ([*_LIFE[:3], replace(_DEAD, id="2")], "item 2: 1 say 'dead', but no more calls"),
+        ([_ADDED, _FAILED, _RELEASED, _DEAD], "was released, failed, dead, and its events are"),
+        ([*_LIFE, _CANCELLED], "1 say 'cancelled', but no more calls may have done it than 0"),
+        ([*_LIFE, replace(_CANCELLED, change="purged")], "1 say 'purged', but the calls were told"),
+    ],
+)
+def test_what_the_calls_contradict_is_told(events: list[FoundEvent], said: str) -> None:
+    found = _check(events, _told())
+
+    assert any(said in each for each in found), found
+
+
+def test_calls_of_unknown_outcome_may_have_an_event() -> None:
+    teller = _told()
+    teller.call(70, "cancel", {"ids": ["1"]})
+    teller.call(80, "purge", {"state": "dead"})
+
+    assert _check(_LIFE, teller) == []
+    assert _check([*_LIFE, _CANCELLED], teller) == []
+    assert _check([*_LIFE, replace(_CANCELLED, change="purged")], teller) == []
+    assert _check([*_LIFE, _CANCELLED, _CANCELLED], teller) != []

@@ -15,6 +15,7 @@ from faults.simulation.small_limits import small_limits
 from faults.simulation.telling import lines_of
 from faults.simulation.world import simulate
 from tests.faults.planted_bugs import BUGS, Bug, answer_before_the_sync
+from tests.faults.planted_flow_bugs import FLOW_BUGS
 from tests.faults.planted_route_bugs import ROUTE_BUGS
 from tests.faults.planted_schedule_bugs import SCHEDULE_BUGS
 from tests.faults.planted_topic_bugs import TOPIC_BUGS
@@ -50,12 +51,13 @@ def test_simulated_callers_make_every_call_that_the_checker_knows() -> None:
 
     assert made >= {
         "add", "poll", "extend", "remove", "complete", "fail", "release", "cancel", "purge",
+        "reschedule",
         "redrive", "pause", "resume", "receipt", "wait_batch", "read_results", "ack_results",
         "hang_up", "restart", "clock_step", "publish", "read", "trim", "fork", "close", "ack",
         "reset", "cursor", "create_topic", "delete_topic", "set_schema", "schemas",
         "together", "create_group", "pause_group", "resume_group", "configure", "subscribe",
         "pushed", "grant", "unsubscribe", "ack_up_to", "put_schedule", "pause_schedule",
-        "resume_schedule", "run_schedule", "remove_schedule",
+        "resume_schedule", "run_schedule", "remove_schedule", "when_complete",
     }  # fmt: skip
 
 
@@ -82,6 +84,7 @@ SELDOM = (
     "run_calls_that_shared_a_write_once_more",
     "mix_up_the_answers_of_adds_that_share_a_write",
     "publish_apart_from_the_rest_of_a_call",
+    "note_in_a_second_write_that_an_item_was_called_back",
 )
 """Bugs that need many histories to be found."""
 
@@ -91,7 +94,7 @@ SELDOM = (
     "plant",
     [
         pytest.param(bug, id=bug.__name__, marks=pytest.mark.long if bug.__name__ in SELDOM else ())
-        for bug in (*BUGS, *TOPIC_BUGS, *ROUTE_BUGS, *SCHEDULE_BUGS)
+        for bug in (*BUGS, *TOPIC_BUGS, *ROUTE_BUGS, *SCHEDULE_BUGS, *FLOW_BUGS)
     ],
 )
 def test_planted_bug_is_found(plant: Bug, monkeypatch: pytest.MonkeyPatch) -> None:

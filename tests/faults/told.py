@@ -52,10 +52,18 @@ class Teller:
         self.call(at_ms, "add", {"contents": contents, **arguments}, answer)
 
     def poll(
-        self, at_ms: float, lease: str, *items: str, lease_ms: float = LEASE_MS, lasts_ms: float = 1
+        self,
+        at_ms: float,
+        lease: str,
+        *items: str,
+        lease_ms: float = LEASE_MS,
+        lasts_ms: float = 1,
+        deliveries: int = 0,
     ) -> None:
         contents = [contents_of(item) for item in items]
-        answer = {"lease": lease, "ids": list(items), "contents": contents}
+        answer: dict[str, Any] = {"lease": lease, "ids": list(items), "contents": contents}
+        if deliveries:
+            answer["deliveries"] = [deliveries] * len(items)
         self.call(at_ms, "poll", {"lease_ms": lease_ms}, answer, lasts_ms=lasts_ms)
 
     def outcome(

@@ -10,6 +10,7 @@ import schemathesis
 
 from queueber.gateway.bodies import _LOOSE_BYTES_MAX
 from tests.gateway.kalam.schemathesis_fixes import fix_kalam
+from tests.gateway.queues.schemathesis_fixes import fix_queues
 from tests.gateway.sql.schemathesis_fixes import fix_sql
 from tests.gateway.topics.schemathesis_fixes import fix, is_number
 
@@ -33,6 +34,7 @@ def before_call(context: Any, case: Any, **named: Any) -> None:
         fix_kalam(case)
     else:
         fix(case)
+        fix_queues(case)
     if isinstance(case.body, dict) and len(str(case.body)) > _LOOSE_BYTES_MAX // 2:
         for name, value in case.body.items():
             if isinstance(value, float) and value.is_integer():
@@ -44,7 +46,7 @@ def _fix_fields(fields: dict[str, Any]) -> None:
         fields["wait_ms"] = _WAIT_MS_MAX
     if is_number(fields.get("offset"), 1 << 63):
         fields["offset"] = 0
-    if fields.get("cap_by_concurrency_max"):
+    if fields.get("cap_by_concurrency_max") or fields.get("cap_by_rate_items"):
         fields["cap_by"] = fields.get("cap_by") or "customer"
 
 

@@ -37,7 +37,8 @@ class Protected:
         self._numbers = count()
 
     def ask(self, route: Route, header: str | None) -> Answered:
-        path = route.path.replace("{", "").replace("*", "").replace("}", "")
+        path = route.path.replace("{id}", bytes(16).hex())
+        path = path.replace("{", "").replace("*", "").replace("}", "")
         headers = {} if header is None else {"Authorization": header}
         if route.tag == "streams":
             return self._ask_stream(route, path, headers)

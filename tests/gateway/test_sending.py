@@ -38,7 +38,7 @@ def awaited(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 
 def item(size: int) -> LeasedItem:
-    return LeasedItem("00", b"x" * size, 1, 1, "ä\n", None, {"a": "b"})
+    return LeasedItem("00", b"x" * size, 1, 1, 1, "ä\n", None, {"a": "b"}, None)
 
 
 class Held:

@@ -1,6 +1,7 @@
 """Jobs that are enqueued and worked on, by one worker for many kinds and queues."""
 
 import asyncio
+import pickle
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ import trio.lowlevel
 import queueber
 from queueber.testing import ServerProcess
 from queueber.worker.pool import unknown_kinds
+from queueber.worker.worker_settings import resolve
 from tests.jobs import samples
 from tests.worker.conftest import WAIT_SECONDS, running
 
@@ -270,6 +272,30 @@ def test_processes_import_the_app(server: ServerProcess) -> None:
         assert b'"at last"' in results
 
 
+def test_processes_import_the_module_that_the_worker_was_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(samples.app, "reference", "")
+    assert samples.app.__reduce__()[1] == ("tests.jobs.samples:app", "handler")
+
+    assert resolve("tests.jobs.sets_up:app") is samples.app
+
+    assert samples.app.__reduce__()[1] == ("tests.jobs.sets_up:app", "handler")
+    assert pickle.loads(pickle.dumps(samples.app)) is samples.app
+
+
+def test_a_job_is_no_handler_of_items(app: queueber.App) -> None:
+    @app.job("resize")
+    def resize(width: int) -> None: ...
+
+    handlers: list[Any] = [(resize, "<Job 'resize'"), ("tests.jobs.samples:pid", "tests.jobs")]
+    for handler, shown in handlers:
+        with pytest.raises(queueber.InvalidArgument) as refused:
+            queueber.Worker("127.0.0.1:1", handler=handler).run()
+        assert str(refused.value).startswith(f"handler: {shown}")
+        assert str(refused.value).endswith("is a job; give its app, which calls it")
+
+
 def test_an_app_without_a_name_in_a_module_is_refused_by_processes(
     app: queueber.App, name: str
 ) -> None:
@@ -278,3 +304,85 @@ def test_an_app_without_a_name_in_a_module_is_refused_by_processes(
 
     with pytest.raises(queueber.InvalidArgument, match="the app has no name in a module"):
         work(app, processes=1)
+
+
+def test_a_job_follows_a_batch_of_others_with_its_receipt(app: queueber.App, name: str) -> None:
+    @app.job("resize", queue=name)
+    def resize(number: int) -> None:
+        if number == 3:
+            raise ValueError(number)
+
+    @app.job("report", queue=f"{name}-reports")
+    def report(title: str, item: queueber.WorkItem) -> list[str | int]:
+        receipt = queueber.callback_receipt(item.attributes)
+        return [title, receipt.batch, receipt.added, receipt.done, receipt.dead]
+
+    for number in range(4):
+        app.enqueue(resize, number, batch="photos")
+    info = app.when_complete("photos", report, "done", of=resize, priority=9)
+    assert (info.to, info.item_id) == (f"{name}-reports", b"")
+
+    app.worker(progress=False).run(until="done")
+    added = app.client.queue(name).callback("photos")
+    assert app.handle(report, added.item_id).result(WAIT_SECONDS) == ["done", "photos", 4, 3, 1]
+    with pytest.raises(queueber.InvalidArgument, match="delay: the item of a callback has none"):
+        app.when_complete("photos", report, "done", of=resize, delay=5)
+    with pytest.raises(
+        queueber.InvalidArgument, match="of: 7 is neither a job nor the name of a queue"
+    ):
+        app.when_complete("photos", report, "done", of=7)
+    with pytest.raises(queueber.InvalidArgument, match="of: it is an option of when_complete"):
+        app.enqueue(report, "done", of=resize)
+
+
+def test_attempts_go_with_the_item_and_those_of_the_call_before_those_of_the_job(
+    app: queueber.App, name: str
+) -> None:
+    @app.job("stumble", queue=name, attempts=1, backoff=1000)
+    def stumble(how: str) -> None:
+        raise ValueError(how)
+
+    app.enqueue(stumble, "as the job says")
+    app.enqueue(stumble, "as the call says", attempts=2, backoff=[0])
+    app.enqueue(stumble, "later", attempts=5)
+    work(app)
+
+    queue = app.client.queue(name)
+    told = {item.contents[-40:]: item.reason for item in queue.peek("dead").items}
+    assert sorted(told.values()) == ["failed 2 times (attempts_max)", "failed once (attempts_max)"]
+    (left,) = queue.peek("delayed").items
+    assert b"later" in left.contents
+    assert left.at_ms - left.attempt_times_ms[-1] == 1_000_000
+
+
+def test_a_job_that_no_worker_takes_in_time_is_dead(app: queueber.App, name: str) -> None:
+    @app.job("say", queue=name)
+    def say(word: str) -> str:
+        return word
+
+    handle = app.enqueue(say, "x", expires=0.05)
+    with pytest.raises(queueber.JobDied, match="nobody leased it in time"):
+        handle.result(WAIT_SECONDS)
+
+
+def test_jobs_wait_for_handles_of_their_queue(app: queueber.App, name: str) -> None:
+    order: list[str] = []
+
+    @app.job("say", queue=name)
+    def say(word: str) -> str:
+        order.append(word)
+        return word
+
+    @app.job("elsewhere", queue=f"{name}-2")
+    def elsewhere() -> None: ...
+
+    first = app.enqueue(say, "first", batch="b")
+    second = app.enqueue(say, "second", after=first, batch="b", priority=9)
+    third = app.enqueue(say, "third", after=[first, second], priority=9)
+    last = app.enqueue(say, "last", after_batch="b", after=third, priority=9)
+    with pytest.raises(queueber.InvalidArgument, match="'say' is a job of queue"):
+        app.enqueue(elsewhere, after=first)
+
+    app.worker(progress=False, concurrency=1).run(until="done")
+    assert last.result(WAIT_SECONDS) == "last"
+    assert order == ["first", "second", "third", "last"]

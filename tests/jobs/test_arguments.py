@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 import queueber
+from queueber.jobs.codec import Own
 from queueber.jobs.job import Job
 from queueber.worker.handlers.kinds import JobItem, Kind
 from queueber.worker.handlers.work_item import HeldLease
@@ -210,7 +211,7 @@ def test_a_job_of_another_name_is_unknown(app: queueber.App) -> None:
 
 def test_the_time_limit_is_that_of_the_item_or_of_the_job(app: queueber.App) -> None:
     job: Job[..., Any] = app.job("resize", timeout=30)(resize)
-    own, other = item_of(job.contents(("x", 1), {}, 5)), item_of(job.contents(("x", 1), {}))
+    own, other = item_of(job.contents(("x", 1), {}, Own(5))), item_of(job.contents(("x", 1), {}))
     for item in own, other:
         app.kind_of(item)
 

@@ -4,7 +4,9 @@ import contextlib
 import time
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import grpc
 import pytest
 
 import queueber
@@ -18,6 +20,7 @@ from queueber.errors import Unavailable
 from queueber.testing import running_server
 from tests.support.disks import grow, small_disk
 from tests.support.folders import copy_open_store
+from tests.support.grpc import Sluice, running_grpc
 from tests.support.loading import built_part
 
 ITEM = bytes(500_000)
@@ -63,6 +66,36 @@ def test_a_full_disk_refuses_adds_keeps_what_was_acknowledged_and_recovers(tmp_p
 
     assert check(recorder.history, {"full": final}) == []
     assert (polled, final.items) == (added, {})
+
+
+@pytest.mark.recovery
+@pytest.mark.timeout(120)
+def test_a_full_disk_is_unavailable_over_grpc_and_nothing_acknowledged_is_lost(
+    tmp_path: Path,
+) -> None:
+    with (
+        small_disk(tmp_path, "64m"),
+        running_server(data_dir=tmp_path / "data") as server,
+        running_grpc(server.address, "--retry-timeout-ms=0") as (_, address),
+        Sluice(address) as sluice,
+    ):
+        sluice.publish("full", b"0")
+        stream = sluice.subscribe("full")
+        stream.credit(1)
+        stream.take(1)
+        published: list[str] = []
+        refusal: Any = None
+        while refusal is None and len(published) < 1000:
+            try:
+                published.append(sluice.publish("full", ITEM).message_id)
+            except grpc.RpcError as error:
+                refusal = error
+
+        assert (refusal.code(), len(published) > 20) == (grpc.StatusCode.UNAVAILABLE, True)
+        assert "data directory is full" in refusal.details()
+        stream.credit(len(published))
+        assert [each.message_id for each in stream.take(len(published))] == published
+        stream.cancel()
 
 
 @pytest.mark.recovery

@@ -71,6 +71,11 @@ class Crowd:
             chosen = [self.added[number % len(self.added)]]
             await self.rig.service.items.cancel(self.rig.queue, chosen)
 
+    async def reschedule(self, number: int) -> None:
+        if self.added:
+            chosen = [self.added[number % len(self.added)]]
+            await self.rig.service.items.reschedule(self.rig.queue, chosen, number % 50)
+
     async def purge(self, number: int) -> None:
         state = list(ItemState)[number % len(ItemState)]
         await self.rig.service.items.purge(self.rig.queue, state, number)
@@ -126,6 +131,7 @@ ACTS: dict[str, Callable[[Crowd, int], Awaitable[None] | None]] = {
     "fail": Crowd.fail,
     "release": Crowd.release,
     "cancel": Crowd.cancel,
+    "reschedule": Crowd.reschedule,
     "purge": Crowd.purge,
     "redrive": Crowd.redrive,
     "pause": Crowd.pause,

@@ -1,7 +1,7 @@
 """Caps of a queue: whoever waits is served as soon as they allow it."""
 
 from queueber.limits import SECOND_MS
-from queueber.model import NOTHING_POLLED, QueueSettings
+from queueber.model import NOTHING_POLLED, NewItems, QueueSettings
 from tests.support.service_rig import ServiceRig, on_service
 from tests.support.virtual_loop import turns
 
@@ -60,6 +60,22 @@ async def test_a_waiting_poll_is_served_when_the_rate_allows_it(rig: ServiceRig)
 
     assert polled.contents == [b"x"]
     assert rig.clock.now_ms() == began_ms + SECOND_MS // 4
+
+
+@on_service()
+async def test_a_waiting_poll_is_served_when_a_token_of_a_key_is_back(rig: ServiceRig) -> None:
+    settings = QueueSettings(cap_by="who", cap_by_rate_items=4, cap_by_rate_ms=SECOND_MS)
+    await rig.service.queues.configure_queue("default", settings, rig.session)
+    items = NewItems([b"x"] * 6, attributes=[{"who": "ann"}] * 6)
+    await rig.service.items.add(rig.queue, items)
+    for _ in range(4):
+        await rig.poll_now()
+    began_ms = rig.clock.now_ms()
+    async with rig.sweeper():
+        polled = [await rig.begin_poll(wait_ms=10 * SECOND_MS) for _ in range(2)]
+
+    assert [each.contents for each in polled] == [[b"x"], [b"x"]]
+    assert rig.clock.now_ms() == began_ms + SECOND_MS // 2
 
 
 @on_service()

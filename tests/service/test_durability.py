@@ -28,6 +28,7 @@ class Prepared:
     rig: ServiceRig
     ids: list[bytes]
     leases: list[bytes]
+    ready: list[bytes]
 
     @property
     def service(self) -> Service:
@@ -54,6 +55,7 @@ WRITES: dict[str, Verb] = {
     "release": lambda p: p.service.items.release(p.queue, p.ids, p.leases),
     "extend": lambda p: p.service.items.extend(p.queue, p.leases, [9]),
     "cancel": lambda p: p.service.items.cancel(p.queue, p.ids),
+    "reschedule": lambda p: p.service.items.reschedule(p.queue, p.ready, 5),
     "purge": lambda p: p.service.items.purge(p.queue, ItemState.READY, 0),
     "redrive": lambda p: p.service.items.redrive(p.queue, [], 0),
     "pause": lambda p: p.service.queues.pause(p.queue, 0),
@@ -94,12 +96,12 @@ async def prepared(rig: ServiceRig, sync: HeldSync) -> Prepared:
     await synced(
         rig.service.queues.configure_queue("default", QueueSettings(attempts_max=1), rig.session)
     )
-    await synced(rig.service.items.add(rig.queue, NewItems([b"x"] * 4, batch=BATCH)))
+    added = await synced(rig.service.items.add(rig.queue, NewItems([b"x"] * 4, batch=BATCH)))
     dead, done, held = [await synced(rig.poll_now()) for _ in range(3)]
     await synced(rig.fail(dead))
     await synced(rig.complete(done))
     await synced(rig.service.results.ack_results(rig.queue, "idle", 0))
-    return Prepared(rig, list(held.ids), [held.lease_id])
+    return Prepared(rig, list(held.ids), [held.lease_id], list(added.ids[3:]))
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -21,16 +21,17 @@ async def test_leases_are_listed_with_the_name_and_address_of_who_polled(rig: Se
     await rig.add(b"a", b"b")
     unnamed = await rig.poll_now()
     other = Session(rig.admission, AnswerBudget(), address="far:7")
-    other.name = "ocr-3"
+    other.name, other.process = "ocr-3", "process 4711 on web-1"
     named = await rig.poll_now(queue=QueueHandle(rig.queue.state, other), lease_ms=500)
     before, now_ms = dump(rig.store), rig.clock.now_ms()
 
     listed = rig.service.lease_holders.list_leases(rig.queue, b"", 0)
 
+    who = "ocr-3 (far:7, process 4711 on web-1)"
     assert listed == (
         [
             LeaseInfo(unnamed.lease_id, "tests:1", 1, now_ms + LEASE_MS, now_ms),
-            LeaseInfo(named.lease_id, "ocr-3 (far:7)", 1, now_ms + 500, now_ms),
+            LeaseInfo(named.lease_id, who, 1, now_ms + 500, now_ms),
         ],
         False,
     )

@@ -137,6 +137,45 @@ async def test_item_that_was_cancelled_while_it_was_delayed_wakes_nobody(rig: Se
         assert await tasks[1] == NOTHING_POLLED
 
 
+# --- reschedule -----------------------------------------------------------------------------------
+
+
+@on_service()
+async def test_item_that_runs_now_is_given_to_a_poll_that_waits(rig: ServiceRig) -> None:
+    ids = await rig.add(b"a", delay_ms=5000)
+    task = await rig.waiting_poll(wait_ms=1000)
+    before_ms = rig.clock.now_ms()
+
+    assert await rig.service.items.reschedule(rig.queue, ids, 0) == [True]
+
+    assert (await task).ids == ids
+    assert rig.clock.now_ms() == before_ms
+
+
+@on_service()
+async def test_poll_that_waits_gets_an_item_at_its_new_time(rig: ServiceRig) -> None:
+    async with rig.sweeper():
+        ids = await rig.add(b"a", delay_ms=5000)
+        task = await rig.waiting_poll(wait_ms=1000)
+        before_ms = rig.clock.now_ms()
+
+        assert await rig.service.items.reschedule(rig.queue, ids, 200) == [True]
+
+        assert (await task).ids == ids
+        assert 200 <= rig.clock.now_ms() - before_ms < 1000
+
+
+@on_service()
+async def test_reschedule_answers_for_an_item_of_each_state(rig: ServiceRig) -> None:
+    ids = await one_of_each(rig)
+
+    rescheduled = await rig.service.items.reschedule(rig.queue, [*ids.values(), ID], 500)
+
+    assert rescheduled == [False, False, True, True, False]
+    assert counts(rig) == (0, 2, 1, 1)
+    assert check_store(rig.store) == []
+
+
 # --- redrive --------------------------------------------------------------------------------------
 
 

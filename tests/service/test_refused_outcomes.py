@@ -137,6 +137,26 @@ REFUSED: dict[str, tuple[type[QueueberError], str, Callable[[ServiceRig], object
         "^ids: one has 3 bytes",
         lambda rig: rig.service.items.cancel(rig.queue, [b"abc"]),
     ),
+    "reschedule nothing": (
+        InvalidArgument,
+        "^ids: the call has none",
+        lambda rig: rig.service.items.reschedule(rig.queue, [], 0),
+    ),
+    "reschedule too many": (
+        ResourceExhausted,
+        "^ids: the call has ",
+        lambda rig: rig.service.items.reschedule(rig.queue, [ID] * (MANY_MAX + 1), 0),
+    ),
+    "reschedule an id of another width": (
+        InvalidArgument,
+        "^ids: one has 3 bytes",
+        lambda rig: rig.service.items.reschedule(rig.queue, [b"abc"], 0),
+    ),
+    "reschedule too far away": (
+        InvalidArgument,
+        "^delayMs: ",
+        lambda rig: rig.service.items.reschedule(rig.queue, [ID], DELAY_MS_MAX + 1),
+    ),
     "redrive too many": (
         ResourceExhausted,
         "^ids: the call has ",
@@ -223,6 +243,7 @@ DELETED: dict[str, Callable[[ServiceRig], object]] = {
     "fail": lambda rig: OUTCOMES["fail"](rig, [ID], [ID]),
     "release": lambda rig: OUTCOMES["release"](rig, [ID], [ID]),
     "cancel": lambda rig: rig.service.items.cancel(rig.queue, [ID]),
+    "reschedule": lambda rig: rig.service.items.reschedule(rig.queue, [ID], 0),
     "purge": lambda rig: rig.service.items.purge(rig.queue, ItemState.READY, 0),
     "redrive": lambda rig: rig.service.items.redrive(rig.queue, [], 0),
     "peek": lambda rig: rig.service.items.peek(rig.queue, ItemState.READY, b"", 0),

@@ -95,6 +95,7 @@ async def test_what_a_caller_does_is_logged_with_its_address_and_name(rig: Servi
         await queues.pause(rig.queue, 0)
         await queues.resume(rig.queue)
         await items.cancel(rig.queue, [bytes(16)])
+        await items.reschedule(rig.queue, [bytes(16)], 0)
         await items.purge(rig.queue, ItemState.READY, 0)
         await items.redrive(rig.queue, [], 0)
         await loads.begin_load(rig.queue, load, batch="", timeout_ms=0)
@@ -110,6 +111,7 @@ async def test_what_a_caller_does_is_logged_with_its_address_and_name(rig: Servi
         "paused",
         "resumed",
         "cancelled",
+        "rescheduled",
         "purged",
         "redriven",
         "load_begun",

@@ -4,11 +4,13 @@
 an entry here.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from queueber.limits import (
     ADD_ITEMS_MAX,
+    AFTER_MAX,
     ATTEMPTS_CEILING,
     ATTRIBUTES_BYTES_MAX,
     ATTRIBUTES_MAX,
@@ -20,10 +22,13 @@ from queueber.limits import (
     CAP_ITEMS_MAX,
     CLIENT_NAME_BYTES_MAX,
     CONTENT_TYPE_BYTES_MAX,
+    DEAD_AGE_MS_MAX,
     DEDUP_ID_BYTES_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     ERROR_BYTES_MAX,
+    ITEM_BACKOFF_STEPS_MAX,
+    ITEM_TIMEOUT_MS_MAX,
     KEY_BYTES_MAX,
     LEASE_MS_MAX,
     LOAD_CHUNK_BYTES,
@@ -106,6 +111,11 @@ def many(one: Any, most: int = MANY_MAX, at_code: str = "", code: str = EXHAUSTE
     return Limit([one] * most, [one] * (most + 1), code, at_code)
 
 
+def of_the_item(make: Callable[[int], Any]) -> Limit:
+    """What the other two of contents, a name and a value leave of an item, each with one byte."""
+    return Limit(make(ITEM_BYTES_MAX - 2), make(ITEM_BYTES_MAX - 1), EXHAUSTED, MISSING)
+
+
 an_id = Limit(ID, bytes(17))
 an_id_that_nobody_holds = Any_(bytes(17))
 a_batch = text(BATCH_NAME_BYTES_MAX)
@@ -160,6 +170,9 @@ settings: dict[str, Rule] = {
     "settings.batchKeepMs": upto(BATCH_KEEP_MS_MAX),
     "settings.capBy": text(CAP_BY_BYTES_MAX),
     "settings.capByConcurrencyMax": upto(CAP_ITEMS_MAX),
+    "settings.capByRateItems": upto(CAP_ITEMS_MAX),
+    "settings.capByRateMs": upto(RATE_MS_MAX),
+    "settings.deadAgeMs": upto(DEAD_AGE_MS_MAX),
 }
 new_item = {
     "contents": b"x",
@@ -178,6 +191,8 @@ METHODS: dict[str, Method] = {
                 "priorities": [5],
                 "keys": [""],
                 "attributes": {"counts": [1], "names": ["n"], "values": ["v"]},
+                "options": [{"attemptsMax": 1, "backoffMs": [1]}],
+                "optionsOf": [1],
             }
         },
         {
@@ -222,6 +237,18 @@ METHODS: dict[str, Method] = {
             "req.packed.ends": Any_(bytes(4 * ADD_ITEMS_MAX), INVALID),
             "req.packed.values": Any_(bytes(ITEM_BYTES_MAX), INVALID),
             "req.idRuns": a_flag,
+            "req.options": Limit([{}], [{}] * (ADD_ITEMS_MAX + 1), EXHAUSTED),
+            "req.options[].attemptsMax": upto(ATTEMPTS_CEILING),
+            "req.options[].backoffMs": many(1, ITEM_BACKOFF_STEPS_MAX),
+            "req.options[].backoffMs[]": upto(DELAY_MS_MAX),
+            "req.options[].timeoutMs": upto(ITEM_TIMEOUT_MS_MAX),
+            "req.options[].expiresMs": upto(DELAY_MS_MAX),
+            "req.optionsOf": Limit([], [1, 1]),
+            "req.optionsOf[]": upto(1),
+            # There has never been such an item.
+            "req.after": Limit([], [ID] * (AFTER_MAX + 1), EXHAUSTED),
+            "req.after[]": Limit(ID, bytes(17)),
+            "req.afterBatch": a_batch_that_is_missing,
         },
     ),
     "remove": Method(
@@ -328,8 +355,20 @@ METHODS: dict[str, Method] = {
     ),
     "dropReader": Method({"reader": "r"}, {"reader": text(READER_NAME_BYTES_MAX)}),
     "listReaders": Method(),
-    "peek": Method({"req": {}}, {"req.state": a_state, "req.after": a_cursor, "req.limit": a_page}),
+    "peek": Method(
+        {"req": {}},
+        {
+            "req.state": a_state,
+            "req.after": a_cursor,
+            "req.limit": a_page,
+            "req.where": Limit("a = 1".ljust(2000), "a = 1".ljust(2001)),
+        },
+    ),
     "cancel": Method({"ids": [ID]}, {"ids": many(ID), "ids[]": an_id}),
+    "reschedule": Method(
+        {"ids": [ID], "delayMs": 1},
+        {"ids": many(ID), "ids[]": an_id, "delayMs": upto(DELAY_MS_MAX)},
+    ),
     "purge": Method({"state": "dead"}, {"state": a_state, "limit": a_page}),
     "redrive": Method({"ids": [ID]}, {"ids": many(ID), "ids[]": an_id, "limit": a_page}),
     "pause": Method({"forMs": 1}, {"forMs": upto(DELAY_MS_MAX)}),
@@ -394,6 +433,20 @@ METHODS: dict[str, Method] = {
     ),
     "listLoads": Method(),
     "listLeases": Method({}, {"after": Limit(ID, bytes(17)), "limit": a_page}),
+    "cancelKey": Method({"key": "k"}, {"key": text(KEY_BYTES_MAX)}),
+    "cancelBatch": Method(
+        {"batch": "b"},
+        {
+            "batch": a_batch,
+            "state": Limit("dead", 99),
+            "after": a_cursor,
+            "limit": a_page,
+        },
+    ),
+    "findItem": Method(
+        {"id": ID},
+        {"id": an_id, "key": Any_("k" * 512, INVALID), "after": Any_(U64, INVALID)},
+    ),
     "listBatches": Method({}, {"before": Any_(U32), "limit": a_page}),
     # There is no such batch, which is no error.
     "forgetBatch": Method({"batch": "b"}, {"batch": replace(a_batch_that_is_missing, at_code="")}),
@@ -401,6 +454,24 @@ METHODS: dict[str, Method] = {
         {"unchangedForMs": U64},
         {"unchangedForMs": Any_(U64), "after": Any_(U32), "limit": a_page},
     ),
+    "whenComplete": Method(
+        {"batch": "m", "callback": {"to": "reports", **new_item}},
+        {
+            "batch": a_batch_that_is_missing,
+            "callback.to": Limit("m" * 128, "m" * 129, at_code=MISSING),
+            "callback.contents": of_the_item(bytes),
+            "callback.key": text(KEY_BYTES_MAX, MISSING),
+            "callback.priority": upto(PRIORITY_MAX, MISSING),
+            "callback.attributes": Limit(
+                [{"name": str(n), "value": ""} for n in range(ATTRIBUTES_MAX - 8)],
+                [{"name": str(n), "value": ""} for n in range(ATTRIBUTES_MAX - 7)],
+                at_code=MISSING,
+            ),
+            "callback.attributes[].name": of_the_item(lambda size: "m" * size),
+            "callback.attributes[].value": of_the_item(lambda size: "m" * size),
+        },
+    ),
+    "callback": Method({"batch": "m"}, {"batch": a_batch_that_is_missing}),
     "openSnapshot": Method(),
     "scanSnapshot": Method(
         {"req": {"snapshot": ID}},
@@ -436,7 +507,14 @@ METHODS: dict[str, Method] = {
     "deleteQueue": Method({"name": "missing"}, {"name": Any_("t" * (QUEUE_NAME_CHARS_MAX + 1))}),
     "listQueues": Method({}, {"after": Any_("t" * 1000), "limit": a_page}),
     "describe": Method(),
-    "hello": Method({"name": "a worker"}, {"name": text(CLIENT_NAME_BYTES_MAX)}),
+    "hello": Method(
+        {"name": "a worker"},
+        {
+            "name": text(CLIENT_NAME_BYTES_MAX),
+            "host": text(CLIENT_NAME_BYTES_MAX),
+            "process": Any_(U32),
+        },
+    ),
 }
 
 # --- topics ---------------------------------------------------------------------------------------
@@ -597,6 +675,8 @@ METHODS |= {
             **below("req.queues[].complete.", of_request("complete"), INVALID),
             **below("req.queues[].fail.", of_request("fail"), INVALID),
             "req.queues[].add.origin.load.name": Any_("m" * LOAD_NAME_BYTES_MAX, INVALID),
+            "req.queues[].add.after[]": Any_(ID, INVALID),
+            "req.queues[].add.afterBatch": Any_("m", INVALID),
             "req.queues[].complete.results[]": Any_(bytes(ITEM_BYTES_MAX + 1), INVALID),
             "req.queues[].complete.counts": Limit([], [1]),
             "req.queues[].fail.ids": many(ID, MANY_MAX, EXHAUSTED),

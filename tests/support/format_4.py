@@ -28,7 +28,6 @@ from queueber.db.records.remembered import (
     encode_batch,
     encode_key_entry,
 )
-from queueber.db.records.runs import encode_attempts
 from queueber.db.recovery.wal import write_synced
 from queueber.ids import IdSource, ItemId, LeaseId, made_at_ms, range_end, range_id
 from queueber.model import LoadRef, QueueSettings
@@ -289,7 +288,7 @@ def _item_entries(prefix: bytes, item: Item) -> Entries:
         value = died_at_ms.to_bytes(8) + bytes([reason]) + item.mark
         entries.append(("dead", prefix + item.item_id, value))
     if item.attempts:
-        value = encode_attempts([NOW_MS] * item.attempts, "it failed")
+        value = _encode_attempts([NOW_MS] * item.attempts, "it failed")
         entries.append(("attempts", prefix + item.item_id, value))
     return entries
 
@@ -365,3 +364,7 @@ def _encode(data: bytes, lists: list[bytes]) -> bytes:
     message = struct.pack(f"<Q{len(data)}s{len(pointers)}Q", root, data, *pointers)
     message += b"".join(bodies)
     return struct.pack("<II", 0, len(message) // 8) + message
+
+
+def _encode_attempts(times_ms: list[int], last_error: str) -> bytes:
+    return struct.pack(f">H{len(times_ms)}Q", len(times_ms), *times_ms) + last_error.encode()

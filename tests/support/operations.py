@@ -36,6 +36,9 @@ from queueber.engine.queue import (
     fail as fail_module,
 )
 from queueber.engine.queue import (
+    find as find_module,
+)
+from queueber.engine.queue import (
     isolation,
     queue_state,
     queues,
@@ -66,6 +69,9 @@ from queueber.engine.queue import (
     remove as remove_module,
 )
 from queueber.engine.queue import (
+    reschedule as reschedule_module,
+)
+from queueber.engine.queue import (
     sweep as sweep_module,
 )
 from queueber.engine.queue.isolation import HeldTogether
@@ -75,6 +81,7 @@ from queueber.limits import SWEEP_SLICE_ITEMS
 from queueber.model import (
     Added,
     FailOutcome,
+    Finding,
     ItemInfo,
     ItemState,
     LoadRef,
@@ -218,6 +225,24 @@ def cancel(engine: Engine, queue: QueueState, ids: Sequence[bytes], now_ms: int)
     return run(engine, queue, now_ms, cancel_module.cancel, ids)
 
 
+def cancel_key(engine: Engine, queue: QueueState, key: str, now_ms: int) -> bool:
+    return run(engine, queue, now_ms, cancel_module.cancel_key, key)
+
+
+def cancel_batch(
+    engine: Engine, queue: QueueState, batch: str, state: ItemState, after: bytes, limit: int,
+    now_ms: int,
+) -> tuple[int, bytes]:  # fmt: skip
+    given = batch, state, after, limit
+    return run(engine, queue, now_ms, cancel_module.cancel_batch, *given)
+
+
+def reschedule(
+    engine: Engine, queue: QueueState, ids: Sequence[bytes], delay_ms: int, now_ms: int
+) -> list[bool]:
+    return run(engine, queue, now_ms, reschedule_module.reschedule, ids, delay_ms)
+
+
 def purge(
     engine: Engine, queue: QueueState, state: ItemState, limit: int, now_ms: int
 ) -> tuple[int, bool]:
@@ -359,6 +384,10 @@ def peek(
     engine: Engine, queue: QueueState, state: ItemState, after: bytes, limit: int, bytes_max: int
 ) -> tuple[list[ItemInfo], bytes]:
     return peek_module.peek(engine.store, queue, state, after, limit, bytes_max)
+
+
+def find_item(engine: Engine, queue: QueueState, item_id: bytes, offset: int = 0) -> Finding:
+    return find_module.find_item(engine.store, queue, item_id, offset)
 
 
 def live_view(engine: Engine, queue: QueueState) -> View:

@@ -5,7 +5,18 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
-from queueber.model import Added, FailOutcome, LoadRef, NewItems, PartRef, QueueSettings, Receipt
+from queueber.model import (
+    NO_OPTIONS,
+    Added,
+    AttemptEnd,
+    FailOutcome,
+    ItemOptions,
+    LoadRef,
+    NewItems,
+    PartRef,
+    QueueSettings,
+    Receipt,
+)
 from tests.support.load_model import (
     LOAD_KEEP_MS,
     ModelCommit,
@@ -21,9 +32,14 @@ OLDEST_FIRST_EVERY = 3
 ANSWERS_KEPT = 2
 QUARANTINE_PATIENCE_MS = 100
 
+_ENDS = {
+    "the lease ran out": AttemptEnd.EXPIRED,
+    "its worker lost the connection": AttemptEnd.DISCONNECTED,
+}
+
 TOTALS = (
     "added", "polled", "removed", "expired", "extended", "completed", "failed", "released", "died",
-    "redriven", "cancelled", "duplicates",
+    "redriven", "cancelled", "duplicates", "dead_dropped",
 )  # fmt: skip
 
 
@@ -36,14 +52,27 @@ class ModelItem:
     key: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
     batch: str = ""
+    options: ItemOptions = NO_OPTIONS
+    expires_at_ms: int = 0
+    """When it dies, because nobody has leased it; 0: it does not."""
     lease: bytes = b""
     failures_ms: list[int] = field(default_factory=list)
     last_error: str = ""
+    ends: list[tuple[AttemptEnd, str]] = field(default_factory=list)
+    """How each failure ended."""
     group_max: int = 0
+    uncharged: int = 0
+    """How many of its leases ended without counting an attempt."""
     died_at_ms: int = 0
     has_slot: bool = False
     """Whether it counts among those of its cap key."""
     is_parked: bool = False
+    has_token: bool = False
+    """Whether one of the rate of its cap key is set aside for it."""
+
+    @property
+    def deliveries(self) -> int:
+        return len(self.failures_ms) + min(self.uncharged, 255) + (self.state == "held")
 
     @property
     def size(self) -> int:
@@ -127,9 +156,15 @@ class ModelEvent:
 
     ons: ClassVar[dict[str, str]] = {
         "added": "insert",
-        **dict.fromkeys(("failed", "released", "expired", "redriven"), "update"),
+        **dict.fromkeys(("failed", "released", "expired", "redriven", "rescheduled"), "update"),
         **dict.fromkeys(("completed", "removed", "dead", "cancelled", "purged"), "delete"),
     }
+
+
+def _tokens(full_at_ms: Fraction, items: int, ms: int, now_ms: int) -> int:
+    """How many tokens a bucket has that is full at a time."""
+    spent = min(max(Fraction(full_at_ms - now_ms) / ms, Fraction(0)), Fraction(1))
+    return int((1 - spent) * items)
 
 
 @dataclass
@@ -142,6 +177,8 @@ class ModelQueue:
     paused_until_ms: int = 0
     rate_full_at_ms: Fraction = Fraction(0)
     """When the rate allows a full burst again."""
+    key_full_at_ms: dict[str, Fraction] = field(default_factory=dict)
+    """The same of each cap key."""
     keys: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     producers: dict[str, ModelProducer] = field(default_factory=dict)
     batches: dict[str, ModelBatch] = field(default_factory=dict)
@@ -252,7 +289,10 @@ class ModelQueue:
                 key=key,
                 attributes=items.attributes[at] if items.attributes else {},
                 batch=items.batch,
+                options=items.options[at] if items.options else NO_OPTIONS,
             )
+            if expires_ms := self.items[item_id].options.expires_ms:
+                self.items[item_id].expires_at_ms = now_ms + expires_ms
             self.tell("added", item_id, self.items[item_id].state)
             if key:
                 self.keys[key] = (item_id, now_ms + self.settings.dedup_window_ms)
@@ -286,38 +326,72 @@ class ModelQueue:
         s = self.settings
         room = s.concurrency_max - self.count("held") if s.concurrency_max else 1 << 62
         if s.rate_items:
-            spent = self._spent(now_ms)
-            room = min(room, int((1 - spent) * s.rate_items))
+            room = min(room, _tokens(self.rate_full_at_ms, s.rate_items, s.rate_ms, now_ms))
         return max(0, room)
 
-    def _spent(self, now_ms: int) -> Fraction:
-        """The share of the bucket that is spent."""
-        left = Fraction(self.rate_full_at_ms - now_ms) / self.settings.rate_ms
-        return min(max(left, Fraction(0)), Fraction(1))
+    def correct_rates(self, now_ms: int) -> None:
+        """The clock was set back, or the rates have changed."""
+        s = self.settings
+        if s.rate_items:
+            self.rate_full_at_ms = min(self.rate_full_at_ms, Fraction(now_ms + s.rate_ms))
+        if not s.cap_by_rate_items:
+            self.key_full_at_ms.clear()
+        else:
+            for key, full_at_ms in self.key_full_at_ms.items():
+                self.key_full_at_ms[key] = min(full_at_ms, Fraction(now_ms + s.cap_by_rate_ms))
 
     def cap_key(self, item_id: bytes) -> str:
         """What an item is capped by, apart from others; empty if it is not."""
         return self.items[item_id].attributes.get(self.settings.cap_by, "")
 
-    def _waits_for_its_key(self, item_id: bytes, group: list[bytes]) -> bool:
+    @property
+    def _caps_keys(self) -> bool:
+        s = self.settings
+        return bool(s.cap_by_concurrency_max or s.cap_by_rate_items)
+
+    def _tokens_of(self, key: str, now_ms: int, given: Sequence[bytes] = ()) -> int:
+        """How many tokens a key has, once these are given."""
+        s = self.settings
+        if not s.cap_by_rate_items:
+            return 1 << 62
+        full_at_ms = self.key_full_at_ms.get(key, Fraction(0))
+        of_key = [i for i in given if self.cap_key(i) == key]
+        return _tokens(full_at_ms, s.cap_by_rate_items, s.cap_by_rate_ms, now_ms) - len(of_key)
+
+    def _set_aside(self, key: str, given: Sequence[bytes] = ()) -> int:
+        return sum(o.has_token and self.cap_key(i) == key and i not in given
+                   for i, o in self.items.items())  # fmt: skip
+
+    def _waits_for_its_key(self, item_id: bytes, group: list[bytes], now_ms: int) -> bool:
         """Whether a poll that meets the item, and has given these, parks it."""
-        key, limit = self.cap_key(item_id), self.settings.cap_by_concurrency_max
-        if not key or not limit or self.items[item_id].has_slot:
+        item, key, limit = self.items[item_id], self.cap_key(item_id), self._limit_of_keys
+        if not key:
             return False
+        tokens = self._tokens_of(key, now_ms, group)
+        if item.has_slot or not self._caps_keys:
+            return item.has_slot and tokens < 1
+        tokens -= self._set_aside(key, group)
         of_key = [i for i in self.items if self.cap_key(i) == key]
         if any(self.items[i].is_parked for i in of_key):
             return True
-        return sum(self.items[i].has_slot or i in group for i in of_key) >= limit
+        return tokens < 1 or sum(self.items[i].has_slot or i in group for i in of_key) >= limit
 
-    def fill_slots(self) -> None:
-        """Parked items take the slots that there are, in their order."""
-        limit = self.settings.cap_by_concurrency_max
+    @property
+    def _limit_of_keys(self) -> int:
+        return self.settings.cap_by_concurrency_max or 1 << 62
+
+    def fill_slots(self, now_ms: int) -> None:
+        """Parked items take the slots and tokens that there are, in their order."""
         for item_id in self.of_state("ready"):
             item = self.items[item_id]
+            if not item.is_parked:
+                continue
             key = self.cap_key(item_id)
             slots = [i for i, o in self.items.items() if o.has_slot and self.cap_key(i) == key]
-            if item.is_parked and (not limit or len(slots) < limit):
+            tokens = self._tokens_of(key, now_ms) - self._set_aside(key)
+            if len(slots) < self._limit_of_keys and tokens > 0:
                 item.is_parked, item.has_slot = False, True
+                item.has_token = self.settings.cap_by_rate_items > 0
 
     def expected_poll(
         self, counts: list[int], now_ms: int, held: list[bytes] | None = None
@@ -365,8 +439,9 @@ class ModelQueue:
                     break
                 passed_over.add(level)
                 continue
-            if self._waits_for_its_key(item_id, [*given, *group]):
-                self.items[item_id].is_parked = True
+            if self._waits_for_its_key(item_id, [*given, *group], now_ms):
+                item = self.items[item_id]
+                item.is_parked, item.has_slot, item.has_token = True, False, False
                 continue
             group.append(item_id)
         return group
@@ -377,12 +452,18 @@ class ModelQueue:
     def poll(self, lease: bytes, ids: list[bytes], expires_at_ms: int, now_ms: int) -> None:
         s = self.settings
         if s.rate_items:
-            spent = self._spent(now_ms) + Fraction(len(ids), s.rate_items)
-            self.rate_full_at_ms = now_ms + spent * s.rate_ms
+            share = Fraction(len(ids), s.rate_items) * s.rate_ms
+            self.rate_full_at_ms = max(self.rate_full_at_ms, Fraction(now_ms)) + share
         for item_id in ids:
+            key = self.cap_key(item_id)
+            if key and s.cap_by_rate_items:
+                full_at_ms = max(self.key_full_at_ms.get(key, Fraction(0)), Fraction(now_ms))
+                share = Fraction(s.cap_by_rate_ms, s.cap_by_rate_items)
+                self.key_full_at_ms[key] = full_at_ms + share
             self.items[item_id].state = "held"
-            has_cap = self.cap_key(item_id) and self.settings.cap_by_concurrency_max
-            self.items[item_id].has_slot |= bool(has_cap)
+            self.items[item_id].expires_at_ms = 0
+            self.items[item_id].has_slot |= bool(key and self._caps_keys)
+            self.items[item_id].has_token = False
             self.items[item_id].lease = lease
         self.lease_expires_ms[lease] = expires_at_ms
         self.leases_total += 1
@@ -433,14 +514,14 @@ class ModelQueue:
     ) -> FailOutcome:
         if not self.holds(item_id, lease, now_ms):
             return FailOutcome.REFUSED
-        self._let_go(item_id)
+        self._let_go(item_id, now_ms)
         return self._charge(item_id, "failed", error, delay_ms, now_ms)
 
     def release(self, item_id: bytes, lease: bytes, now_ms: int) -> bool:
         if not self.holds(item_id, lease, now_ms):
             return False
-        self._let_go(item_id)
-        self._make_ready(item_id, now_ms)
+        self._let_go(item_id, now_ms)
+        self._give_back(item_id, now_ms)
         self.tell("released", item_id, "ready")
         self.totals["released"] += 1
         return True
@@ -448,8 +529,8 @@ class ModelQueue:
     def release_lease(self, lease: bytes, now_ms: int) -> int:
         held = self.held_by(lease)
         for item_id in held:
-            self._let_go(item_id)
-            self._make_ready(item_id, now_ms)
+            self._let_go(item_id, now_ms)
+            self._give_back(item_id, now_ms)
             self.tell("released", item_id, "ready")
         self.totals["released"] += len(held)
         return len(held)
@@ -465,13 +546,13 @@ class ModelQueue:
         """One that ran out, or those of a connection that is gone."""
         held = [item_id for lease in leases for item_id in self.held_by(lease)]
         for item_id in held:
-            self._let_go(item_id)
+            self._let_go(item_id, now_ms)
             if len(held) == 1:
                 self._charge(item_id, "expired", error, None, now_ms)
             else:
                 if self.settings.isolation:
-                    self.items[item_id].group_max = len(held) // 2
-                self._make_ready(item_id, now_ms)
+                    self.items[item_id].group_max = min(len(held) // 2, 255)
+                self._give_back(item_id, now_ms)
                 self.tell("expired", item_id, "ready")
         self.totals["expired"] += len(held)
         return len(held)
@@ -481,12 +562,16 @@ class ModelQueue:
     ) -> FailOutcome:
         item = self.items[item_id]
         if delay_ms is None:
-            steps = self.settings.backoff_ms
+            steps = item.options.backoff_ms or self.settings.backoff_ms
             delay_ms = steps[min(len(item.failures_ms), len(steps) - 1)]
         item.failures_ms.append(now_ms)
         item.last_error = error
+        item.ends.append((_ENDS.get(error, AttemptEnd.FAILED), error))
         self.totals["failed"] += 1
-        if 0 < self.settings.attempts_max <= len(item.failures_ms):
+        attempts_max = item.options.attempts_max
+        if attempts_max is None:
+            attempts_max = self.settings.attempts_max
+        if 0 < attempts_max <= len(item.failures_ms):
             item.state, item.died_at_ms = "dead", now_ms
             self.totals["died"] += 1
             self.tell("dead", item_id, "dead", len(item.failures_ms))
@@ -497,20 +582,25 @@ class ModelQueue:
         self.tell(change, item_id, item.state, len(item.failures_ms))
         return FailOutcome.RETRIED
 
+    def _give_back(self, item_id: bytes, now_ms: int) -> None:
+        """Its lease has ended, and counts no attempt."""
+        self.items[item_id].uncharged += 1
+        self._make_ready(item_id, now_ms)
+
     def _make_ready(self, item_id: bytes, now_ms: int) -> None:
         self.items[item_id].state = "ready"
         self.items[item_id].visible_at_ms = now_ms
 
-    def _let_go(self, item_id: bytes) -> None:
+    def _let_go(self, item_id: bytes, now_ms: int) -> None:
         lease, self.items[item_id].lease = self.items[item_id].lease, b""
         if not self.held_by(lease):
             del self.lease_expires_ms[lease]
         self.items[item_id].has_slot = False
-        self.fill_slots()
+        self.fill_slots(now_ms)
 
     def _end(self, item_id: bytes, side: str, now_ms: int) -> None:
         if self.items[item_id].state == "held":
-            self._let_go(item_id)
+            self._let_go(item_id, now_ms)
         item = self.items.pop(item_id)
         if item.state != "dead":
             self._count_end(item_id, item.batch, side, now_ms)
@@ -565,15 +655,33 @@ class ModelQueue:
                 self.tell(change, item_id, "gone")
                 self._end(item_id, "dead", now_ms)
                 self.totals["cancelled"] += 1
-        self.fill_slots()
+        self.fill_slots(now_ms)
         return [item_id in known for item_id in ids]
+
+    def reschedule(self, ids: Sequence[bytes], delay_ms: int, now_ms: int) -> list[bool]:
+        rescheduled = {i for i in ids if i in self.items and self._may_wait(i, now_ms + delay_ms)}
+        for item_id in rescheduled:
+            item = self.items[item_id]
+            if item.state == "ready" and not delay_ms:
+                continue
+            item.state, item.visible_at_ms = "delayed" if delay_ms else "ready", now_ms + delay_ms
+            item.has_slot = item.has_token = item.is_parked = False
+            self.tell("rescheduled", item_id, item.state)
+        self.fill_slots(now_ms)
+        return [item_id in rescheduled for item_id in ids]
+
+    def _may_wait(self, item_id: bytes, until_ms: int) -> bool:
+        item = self.items[item_id]
+        is_in_time = not item.expires_at_ms or until_ms < item.expires_at_ms
+        return item.state in ("ready", "delayed") and is_in_time
 
     def redrive(self, ids: Sequence[bytes], now_ms: int) -> int:
         dead = {i for i in ids if i in self.items and self.items[i].state == "dead"}
         for item_id in dead:
             item = self.items[item_id]
             self.tell("redriven", item_id, "ready")
-            item.failures_ms, item.last_error, item.group_max = [], "", 0
+            item.failures_ms, item.last_error, item.ends = [], "", []
+            item.group_max = item.uncharged = 0
             self._make_ready(item_id, now_ms)
             if item.batch in self.batches and item_id in self.batches[item.batch].dead:
                 batch = self.batches[item.batch]
@@ -603,9 +711,18 @@ class ModelQueue:
     # --- time -------------------------------------------------------------------------------------
 
     def sweep(self, now_ms: int) -> None:
+        for item_id, item in sorted(self.items.items()):
+            if item.state in ("ready", "delayed") and 0 < item.expires_at_ms <= now_ms:
+                item.state, item.died_at_ms, item.expires_at_ms = "dead", now_ms, 0
+                item.has_slot = item.has_token = item.is_parked = False
+                self.totals["died"] += 1
+                self.tell("dead", item_id, "dead")
+                self._count_end(item_id, item.batch, "dead", now_ms)
+        self.fill_slots(now_ms)
         for lease, expires_at_ms in list(self.lease_expires_ms.items()):
             if expires_at_ms <= now_ms:
                 self.end_leases([lease], now_ms, "the lease ran out")
+        self._drop_dead(now_ms)
         for item in self.items.values():
             if item.state == "delayed" and item.visible_at_ms <= now_ms:
                 item.state = "ready"
@@ -613,7 +730,16 @@ class ModelQueue:
             self.forget(now_ms)
         if self.paused_until_ms <= now_ms:
             self.paused_until_ms = 0
+        self.fill_slots(now_ms)
         self.trim()
+
+    def _drop_dead(self, now_ms: int) -> None:
+        age_ms = self.settings.dead_age_ms
+        for item_id in self.of_state("dead"):
+            if age_ms and self.items[item_id].died_at_ms + age_ms <= now_ms:
+                self.tell("purged", item_id, "gone")
+                self._end(item_id, "dead", now_ms)
+                self.totals["dead_dropped"] += 1
 
     def forget(self, now_ms: int) -> None:
         self.keys = {key: entry for key, entry in self.keys.items() if entry[1] > now_ms}

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from queueber.db.families import Family
 from queueber.db.records.blocks import Block, bits_of, decode_leftover
+from queueber.db.records.dead_letters import decode_dead
 from queueber.db.records.leases import decode_lease
 from queueber.db.records.log import LogHead
 from queueber.db.records.queues import Counters
@@ -15,7 +16,6 @@ from queueber.db.records.runs import (
     Entry,
     MarkFields,
     Run,
-    decode_dead,
     decode_entry,
     decode_held,
     decode_mark,

@@ -72,7 +72,7 @@ group_settings: dict[str, Rule] = {
     # Only a group of the kind 'queue' has one.
     "queue": Any_("q", INVALID),
     **{f"leases.{name.removeprefix('settings.')}": rule for name, rule in settings.items()},
-    # Caps are of queues.
+    # Caps are of queues, and so is the age of dead letters.
     **{
         f"leases.{name}": Any_(value, INVALID)
         for name, value in {
@@ -80,6 +80,8 @@ group_settings: dict[str, Rule] = {
             "rateItems": 1,
             "capBy": "customer",
             "capByConcurrencyMax": 1,
+            "capByRateItems": 1,
+            "deadAgeMs": 1,
         }.items()
     },
     "inFlightMax": Any_(U64),

@@ -4,9 +4,15 @@ from typing import NamedTuple
 
 from queueber.db.families import Family
 from queueber.db.records.blocks import Block, unpack_attributes
+from queueber.db.records.dead_letters import decode_dead
 from queueber.db.records.keys import is_where_its_id_says, split_due_part
 from queueber.db.records.leases import decode_lease
-from queueber.db.records.runs import Run, decode_dead, decode_held, decode_mark, decode_run
+from queueber.db.records.runs import (
+    Run,
+    decode_held,
+    decode_mark,
+    decode_run,
+)
 from queueber.db.store.contract import Store
 from queueber.ids import ids_up_to
 from tests.support.format_4 import Item, Queue

@@ -4,18 +4,27 @@ import pytest
 
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.ids import ItemId, ids_up_to
-from queueber.model import Added, IdRuns, NewItems, PackedContents, Producer
+from queueber.model import (
+    NO_OPTIONS,
+    Added,
+    IdRuns,
+    ItemOptions,
+    NewItems,
+    PackedContents,
+    Producer,
+)
 from queueber.model.joined import joined_columns
 from queueber.schema import wire
 from queueber.wire.items import read_add, read_added, write_add, write_added
 from tests.support.messages import sent
 
+OWN = ItemOptions(3, (5, 1 << 40))
 IDS = [ItemId(bytes([n]) * 16) for n in range(1, 6)]
 
 
 def as_lists(items: NewItems) -> tuple[object, ...]:
     columns = (items.contents, items.delays_ms, items.priorities, items.keys, items.attributes)
-    return (*map(list, columns), items.batch, items.producer)
+    return (*map(list, columns), items.batch, items.producer, list(items.options))
 
 
 @pytest.mark.parametrize(
@@ -32,6 +41,9 @@ def as_lists(items: NewItems) -> tuple[object, ...]:
             "batch",
             Producer("me", 1 << 40, 7),
         ),
+        NewItems([b"one", b"two"], options=[OWN, OWN]),
+        NewItems([b"one", b"two"], options=[NO_OPTIONS, OWN]),
+        NewItems([b"1", b"2", b"3"], options=[ItemOptions(0), OWN, ItemOptions(None, (0,))]),
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
@@ -122,7 +134,7 @@ def test_items_stand_before_columns_and_both_keep_what_they_carry() -> None:
 def test_plain_items_have_no_columns() -> None:
     message = wire.AddRequest.new_message(items=[{"contents": b"a"}], contents=[b"b"])
 
-    assert as_lists(read_add(sent(message))) == ([b"a", b"b"], [], [], [], [], "", None)
+    assert as_lists(read_add(sent(message))) == ([b"a", b"b"], [], [], [], [], "", None, [])
 
 
 def test_columns_beside_plain_items_are_filled_up_for_them() -> None:
@@ -204,3 +216,29 @@ def test_ids_are_answered_as_runs_to_those_who_ask() -> None:
 def test_columns_are_joined_with_what_stands_for_the_missing() -> None:
     assert joined_columns([((), 2), ((), 1)], 0) == []
     assert joined_columns([((), 2), ([7], 1)], 0) == [0, 0, 7]
+
+
+@pytest.mark.parametrize(
+    ("options", "options_of", "told"),
+    [
+        ([{}], [1], "optionsOf: 1 for 2 items and 1 options; give one for each"),
+        ([{}, {}], [], "optionsOf: 0 for 2 items and 2 options; give one for each"),
+        ([{}, {}], [1, 3], "optionsOf: 3 is none of the 2 options"),
+    ],
+)
+def test_options_that_do_not_fit_the_items_are_refused(
+    options: list[dict[str, int]], options_of: list[int], told: str
+) -> None:
+    message = wire.AddRequest.new_message(contents=[b"1", b"2"])
+    message.options = options
+    message.optionsOf = options_of
+
+    with pytest.raises(InvalidArgument, match=told):
+        read_add(sent(message))
+
+
+def test_items_in_a_list_have_no_options_and_those_in_columns_behind_them_have() -> None:
+    message = wire.AddRequest.new_message(items=[{"contents": b"1"}], contents=[b"2"])
+    message.options = [{"attemptsMax": 2}]
+
+    assert read_add(sent(message)).options == [NO_OPTIONS, ItemOptions(2)]

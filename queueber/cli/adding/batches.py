@@ -1,12 +1,14 @@
 """Splits items into batches of bounded size: one batch is one call to the server."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from queueber.cli.adding.jsonl_items import JsonlItem
-from queueber.client.arguments.new_items import AddOptions, to_delay
+from queueber.client.arguments.item_options import Moment
+from queueber.client.arguments.moments import to_delay
+from queueber.client.arguments.new_items import AddOptions
 from queueber.client.arguments.values import Seconds
 from queueber.limits import ITEM_WIRE_BYTES, MIB
 
@@ -29,6 +31,23 @@ class ItemDefaults:
     """Only for a single item."""
     at: datetime | None = None
     """In place of a delay."""
+    after: tuple[str, ...] = ()
+    after_batch: str | None = None
+    attempts: int | None = None
+    backoff: Sequence[float] | None = None
+    timeout: float | None = None
+    expires: Moment | None = None
+
+    @property
+    def own(self) -> AddOptions:
+        """What items have of their own, as far as the flags say."""
+        given = {
+            "attempts": self.attempts,
+            "backoff": self.backoff,
+            "timeout": self.timeout,
+            "expires": self.expires,
+        }
+        return cast("AddOptions", {k: each for k, each in given.items() if each is not None})
 
     @property
     def delay_now(self) -> Seconds:
@@ -79,7 +98,10 @@ def plain_batches(
             attributes=defaults.attributes,
             key=defaults.key,
             batch=defaults.batch,
+            after=defaults.after,
+            after_batch=defaults.after_batch,
         )
+        arguments.update(defaults.own)
         yield NewBatch(contents, arguments, sum(map(len, contents)) + len(contents))
 
 
@@ -101,9 +123,24 @@ def jsonl_batches(
             attributes=[{**defaults.attributes, **i.attributes} for i in batch],
             key=[item.key for item in batch],
             batch=defaults.batch,
+            after=defaults.after,
+            after_batch=defaults.after_batch,
         )
+        arguments.update(_own_options(batch, defaults))
         contents = [item.contents for item in batch]
         yield NewBatch(contents, arguments, sum(item.input_bytes for item in batch))
+
+
+def _own_options(batch: Sequence[JsonlItem], defaults: ItemDefaults) -> AddOptions:
+    """What the items have of their own; of those that say nothing, what the flags say."""
+    columns: dict[str, list[object]] = {
+        "attempts": [defaults.attempts if i.attempts is None else i.attempts for i in batch],
+        "backoff": [defaults.backoff if i.backoff is None else i.backoff for i in batch],
+        "timeout": [defaults.timeout if i.timeout is None else i.timeout for i in batch],
+        "expires": [defaults.expires if i.expires is None else i.expires for i in batch],
+    }
+    given = {k: each for k, each in columns.items() if any(e is not None for e in each)}
+    return cast("AddOptions", given)
 
 
 def _size_of_attributes(attributes: Mapping[str, str]) -> int:

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from queueber import Item
@@ -13,7 +13,10 @@ from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, KIB, SECOND_MS
 from queueber.model import ItemInfo
 
-_FIELDS = ("contents", "contentsBase64", "key", "priority", "delay", "attributes")
+_FIELDS = (
+    "contents", "contentsBase64", "key", "priority", "delay", "attributes", "attempts", "backoff",
+    "timeout", "expires",
+)  # fmt: skip
 _PRINTED = {field_name(each.name) for kind in (Item, ItemInfo) for each in fields(kind)}
 """Fields that `poll` and `peek` print. A new item ignores those that are not in `_FIELDS`."""
 
@@ -33,6 +36,10 @@ class JsonlItem:
     priority: int | None = None
     delay: float | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
+    attempts: int | None = None
+    backoff: Sequence[float] | None = None
+    timeout: float | None = None
+    expires: float | None = None
 
 
 def line_bytes_max(item_bytes_max: int) -> int:
@@ -63,22 +70,33 @@ def _read(line: bytes) -> JsonlItem:
         raise InvalidArgument(f"{unknown[0]!r} is none of {', '.join(_FIELDS)}")
     contents = _contents(read.get("contents"), read.get("contentsBase64"))
     given = {name: read[name] for name in _FIELDS[2:] if read.get(name) is not None}
+    if "id" in read and "attempts" in given:
+        del given["attempts"]  # `peek` prints how often it has failed
+    if isinstance(given.get("backoff", []), list):
+        backoff = given.pop("backoff", None)
+    else:
+        raise InvalidArgument("backoff: it is no list of seconds")
     if lists := [name for name, value in given.items() if isinstance(value, list)]:
         # The client takes a list as one value for each of several items.
         raise InvalidArgument(f"{lists[0]}: it is a list; the item has one")
     if given.get("key") == "":
         raise InvalidArgument("key: it is empty; leave it out, or make it null")
-    _check_delay(given.get("delay"))
+    for name in ("delay", "expires"):
+        _check_delay(name, given.get(name))
+    if backoff is not None:
+        given["backoff"] = [
+            each if isinstance(each, int | float) else str(each) for each in backoff
+        ]
     if given:
         # The client checks the values; here we still know the line.
         to_new_items(contents, **AddOptions(**given))  # type: ignore[typeddict-item]
     return JsonlItem(contents, len(line) + 1, **given)
 
 
-def _check_delay(delay: object) -> None:
+def _check_delay(name: str, delay: object) -> None:
     """The client refuses what is no number; only the server refuses what is too long."""
     if isinstance(delay, int | float) and delay * SECOND_MS > DELAY_MS_MAX:
-        raise InvalidArgument(f"delay: it is too long; {limit_in_seconds(DELAY_MS_MAX)}")
+        raise InvalidArgument(f"{name}: it is too long; {limit_in_seconds(DELAY_MS_MAX)}")
 
 
 def _contents(text: object, in_base64: object) -> bytes:

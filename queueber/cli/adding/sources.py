@@ -19,7 +19,7 @@ from queueber.cli.adding.batches import (
 )
 from queueber.cli.adding.jsonl_items import line_bytes_max, read_jsonl
 from queueber.cli.flags import check_exclusive
-from queueber.client.arguments.new_items import to_delay
+from queueber.client.arguments.moments import to_delay
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import KIB
 from queueber.model import ServerInfo

@@ -11,12 +11,22 @@ from queueber import AddedIds
 from queueber.cli.adding.batches import ItemDefaults
 from queueber.cli.adding.sender import Sender
 from queueber.cli.adding.sources import Sources
-from queueber.cli.flags import count_flag, delay_seconds, gathered, moment, pairs_flag, whole_number
+from queueber.cli.flags import (
+    count_flag,
+    delay_seconds,
+    delays,
+    expires,
+    gathered,
+    moment,
+    pairs_flag,
+    timeout_seconds,
+    whole_number,
+)
 from queueber.cli.output import counted, echo_json
 from queueber.cli.progress import input_bar
 from queueber.cli.target import Target, new_queue_flags
 from queueber.errors import InvalidArgument
-from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
+from queueber.limits import ATTEMPTS_CEILING, PRIORITY_DEFAULT, PRIORITY_MAX
 
 
 @click.command()
@@ -50,7 +60,28 @@ from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
     "--key", help="Skip the item if one with this key was added within the queue's --dedup-window."
 )
 @pairs_flag("--attribute", "attributes", help="Metadata of each item.")
+@click.option(
+    "--attempts",
+    type=click.IntRange(0, ATTEMPTS_CEILING),
+    metavar="NUMBER",
+    help="Failures that make an item a dead letter, in place of the queue's; 0: no limit.",
+)
+@click.option(
+    "--backoff",
+    type=delays,
+    help="Seconds before each retry, as in 1,10,60, in place of the queue's; the last repeats.",
+)
+@click.option("--timeout", type=timeout_seconds, help="How long a worker may take with an item.")
+@click.option(
+    "--expires",
+    type=expires,
+    help="Seconds, or a time as of --at: an item that nobody has leased by then dies.",
+)
 @click.option("--batch", metavar="NAME", help="Count the items under this name; see 'receipt'.")
+@click.option(
+    "--after", multiple=True, metavar="ID", help="Wait until this item is done. May be repeated."
+)
+@click.option("--after-batch", metavar="NAME", help="Wait until this batch is complete.")
 @click.option("--producer", metavar="ID", help="Makes the command safe to repeat; see above.")
 @click.option(
     "--epoch",
@@ -78,6 +109,7 @@ def add(
       queueber add --lines --quiet --batch night-run < jobs.txt
       queueber add --lines --quiet --producer load-2026-11-16 < jobs.txt
       queueber add 'good morning' --at '2026-12-24T08:00 Europe/Berlin'
+      queueber add 'quote 17' --attempts 3 --backoff 1,10 --timeout 30 --expires 600
       find . -name '*.png' -print0 | queueber add --null -q images --delay 60
       echo '{"contents": "pay 17", "key": "order-17"}' | queueber add --jsonl
 
@@ -89,9 +121,13 @@ def add(
     you give --must-exist.
 
     With --jsonl each line has "contents" (text) or "contentsBase64", and may have "key",
-    "priority", "delay" (seconds) and "attributes" (an object of strings); the flags are defaults
-    for what a line leaves out. Lines printed by 'poll --json' or 'peek --json' work, too: their
+    "priority", "delay" (seconds), "attributes" (an object of strings), "attempts", "backoff" (a
+    list of seconds), "timeout" and "expires" (seconds); the flags are defaults for what a line
+    leaves out. Lines printed by 'poll --json' or 'peek --json' work, too: their
     "id", "attempt", "batch" and similar fields are ignored.
+
+    With --after and --after-batch the items stay delayed until all of that is done; --delay begins
+    then. If one of those items dies or is cancelled, they are dead letters, too.
 
     If an item's key was used before, the item is not added, and you get the id of the first one.
 

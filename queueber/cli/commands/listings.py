@@ -26,9 +26,11 @@ def leases(target: Target, limit: int) -> None:
       queueber leases -q images
       queueber leases -q images --json | jq -r .holder | sort | uniq -c
 
-    The holder is the name of the client that polled, and its address. The server remembers it since
-    it started, for the last 10,000 leases. With --json each lease is an object with "lease",
-    "holder" (null: not known), "items" (those that it still holds), "polledAtMs" and "expiresAtMs".
+    The holder is the name of the client that polled, its address, process and machine. A client
+    without a name has that of its program; one of a worker says what it works on. The server
+    remembers it since it started, for the last 10,000 leases. With --json each lease is an object
+    with "lease", "holder" (null: not known), "items" (those that it still holds), "polledAtMs" and
+    "expiresAtMs".
     """
     with target.open_queue() as queue:
         listed = list(_leases(queue, limit))

@@ -54,23 +54,72 @@ def resume(target: Target) -> None:
 
 
 @click.command()
-@flags.ids_argument
+@flags.some_ids_argument
+@click.option("--key", help="In place of ids: the item that was added with this key.")
+@click.option("--batch", help="In place of ids: all items of this batch.")
+@flags.yes_flag
 @queue_flags
-def cancel(target: Target, ids: tuple[bytes, ...]) -> None:
-    """Delete items by their ids, in any state, even leased ones.
+def cancel(
+    target: Target, ids: tuple[bytes, ...], key: str | None, batch: str | None, yes: bool
+) -> None:
+    """Delete items by id, key or batch, in any state, even leased.
 
     \b
-    Example:
+    Examples:
       queueber cancel 0199f1c29b007d0aa1c07a8f0f1d2e3b
+      queueber cancel -q orders --key order-17
+      queueber cancel -q orders --batch night --yes
 
-    Prints the outcome for each id. Ends with 1 if one was not found. With --json: {"cancelled":
-    ["..."], "notCancelled": []}.
+    The holder of a leased item learns of it when it reports the outcome. Prints the outcome for
+    each id. Ends with 1 if one was not found. With --json: {"cancelled": ["..."],
+    "notCancelled": []}.
+
+    A queue remembers a key for its dedup window. --batch looks through the whole queue, asks for
+    confirmation, and needs --yes in a script; items that are added meanwhile may stay. With --json
+    both print {"cancelled": 12}. They end with 1 if nothing was cancelled.
     """
+    if sum([bool(ids), key is not None, batch is not None]) != 1:
+        raise InvalidArgument("give ids, --key or --batch, and one of them only")
+    if key is not None:
+        with target.open_queue() as queue:
+            done = queue.cancel_key(key)
+        nothing = f"the queue remembers no item with the key {key!r} that is still there"
+        _echo_cancelled(target, int(done), nothing)
+        return
+    if batch is not None:
+        _cancel_batch(target, batch, yes)
+        return
     with target.open_queue() as queue:
         cancelled = queue.cancel(ids)
     outcomes = ["cancelled" if each else "not cancelled" for each in cancelled]
     reason = "there is no such item in the queue"
     target.echo_outcomes(ids, outcomes, reason, ("cancelled", "not cancelled"))
+
+
+def _cancel_batch(target: Target, batch: str, yes: bool) -> None:
+    with target.connect() as client:
+        queue = client.queue(target.queue, must_exist=True)
+        receipt = queue.receipt(batch)
+        items = counted(receipt.live, "live item")
+        question = f"Delete the dead letters and {items} of batch {batch!r}?"
+        if not yes and not flags.confirm(question):
+            target.echo({"cancelled": 0}, "nothing was cancelled")
+            raise Exit(NEGATIVE)
+        cancelled = with_progress(
+            client,
+            queue,
+            "Cancelling",
+            receipt.live,
+            lambda: queue.cancel_batch(batch),
+            "cancelled_total",
+        )
+    _echo_cancelled(target, cancelled, f"batch {batch!r} has no items in the queue")
+
+
+def _echo_cancelled(target: Target, count: int, nothing: str) -> None:
+    target.echo_count("cancelled", count, "" if count else nothing)
+    if not count:
+        raise Exit(NEGATIVE)
 
 
 _ALL = (ItemState.DELAYED, ItemState.READY, ItemState.LEASED, ItemState.DEAD)

@@ -34,7 +34,8 @@ def poll(target: Target, count: int, lease: float | None, wait: float, then_remo
       queueber poll -n 100 --raw --remove | xargs -d '\\n' -n 1 ./work
 
     The first line shows the lease; each further line shows the id of an item and its contents. An
-    indented line below an item shows its attempt (from the second on), key, batch and attributes.
+    indented line below an item shows its attempt (from the second on), how often it was delivered
+    if that is more, key, batch and attributes.
 
     Nobody else gets the items until the lease ends. Then they are ready again, unless you removed
     or completed them: see 'remove', 'complete', 'fail', 'release' and 'extend'. With --remove they
@@ -45,8 +46,10 @@ def poll(target: Target, count: int, lease: float | None, wait: float, then_remo
 
     Contents that are not printable text are shown as json:"..." or base64:...; --raw prints them
     unchanged. With --json: {"lease": "...", "items": [{"id": "...", "contents": "text, or null",
-    "contentsBase64": "...", "attempt": 1, "key": null, "attributes": {}, "batch": null}]}; "lease"
-    is null if there were no items.
+    "contentsBase64": "...", "attempt": 1, "key": null, "attributes": {}, "batch": null,
+    "deliveries": 1, "timeout": null}]}; "lease" is null if there were no items. "deliveries" counts
+    every lease of the item, "attempt" those that failed; "timeout" is how many seconds a worker may
+    take with it.
     """
     with target.open_queue() as queue:
         polled = queue.poll(count, lease=lease, wait=wait)

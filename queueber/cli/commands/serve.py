@@ -12,7 +12,7 @@ from queueber.config import OPTIONS, load_config, parse_file, parse_switch
 from queueber.errors import InvalidArgument, QueueberError
 
 
-def _config_flags(command: F) -> F:
+def config_flags(command: F) -> F:
     """A flag for each option of the server; its value is text, or None if it is not given."""
     metavars: dict[object, str] = {
         int: "NUMBER",
@@ -49,7 +49,7 @@ def _config_flags(command: F) -> F:
     type=click.Path(path_type=Path),
     help="Write the address of the gateway (--http) into this file.",
 )
-@_config_flags
+@config_flags
 def serve(
     config_file: Path | None,
     address_file: Path | None,

@@ -66,11 +66,18 @@ def _watch(target: Target, queue: Queue, every: float, sleep: Callable[[float], 
 def _numbers(found: Stats) -> list[tuple[str, str]]:
     return [
         ("paused", paused(found.paused_until_ms)),
-        *number_rows(found, "ready", "delayed", "leased", "dead"),
+        *number_rows(found, "ready", "delayed", "waiting", "leased", "dead"),
         ("bytes", f"{found.contents_bytes:,}"),
         ("oldest, seconds", oldest(found)),
         *number_rows(
-            found, "parked", "leases", "waiting_polls", "batches", "results", "result_bytes"
+            found,
+            "parked",
+            "leases",
+            "waiting_polls",
+            "batches",
+            "callbacks",
+            "results",
+            "result_bytes",
         ),
         *((word, f"{getattr(found, f'{word}_total'):,}") for word in _TOTALS),
     ]

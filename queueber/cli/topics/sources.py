@@ -35,9 +35,9 @@ def add_source(
       queueber topic add-source events orders --on insert --payload full
       queueber topic add-source alarms orders --on delete --where "item.change = 'dead'"
 
-    An insert is an item that was added; an update one that failed, was released, expired or was
-    redriven; a delete one that was completed, removed, cancelled or purged, or died. If the same
-    source exists nothing changes. With --json: {"added": true}.
+    An insert is an item that was added; an update one that failed, was released, expired, was
+    redriven or rescheduled; a delete one that was completed, removed, cancelled or purged, or died.
+    If the same source exists nothing changes. With --json: {"added": true}.
     """
     with target.connect() as client:
         added = client.topic(name, must_exist=True).add_source(

@@ -1,7 +1,8 @@
 """A queue: add items, lease them, read their results, operate it; and its producers."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
+from datetime import datetime
 from typing import Unpack
 
 from queueber import model
@@ -9,6 +10,7 @@ from queueber.client.api.async_lease import AsyncLease
 from queueber.client.api.async_load import AsyncLoad
 from queueber.client.api.async_snapshot import AsyncSnapshot
 from queueber.client.arguments import values
+from queueber.client.arguments.callbacks import to_callback
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents, ItemIds, Seconds
 from queueber.client.calls.adds import AddedIds, NumberedAdds
@@ -16,6 +18,7 @@ from queueber.client.calls.items import LeasePage, PeekPage
 from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.results import BatchPage, WaitingReadOptions
 from queueber.client.transport.futures import wait_for_async
+from queueber.limits import PRIORITY_DEFAULT
 from queueber.wire.results import results_of
 
 
@@ -47,8 +50,17 @@ class AsyncQueue:
         was used within the queue's dedup window is not stored again: its id is that of the first,
         and `duplicates` of the returned ids says so. `attributes` is a mapping of text that goes
         with each item, or a list of them. `batch` names what all of them belong to, for `receipt`
-        and `wait_for_batch`. `origin` says which load, partition and row they come from; the load
-        must be under way.
+        and `wait_for_batch`. `attempts`, `backoff` and `timeout` are the items' own, in place
+        of what the queue and the worker say: failures that make one a dead letter (0: no limit),
+        its delays after each failure, of which the last one repeats, and how long a handler may
+        take. One that `expires`, after some seconds or at a moment, dies if nobody has leased it
+        by then. `origin` says which load, partition and row they come from; the load must be under
+        way.
+
+        With `after` they become ready only once those items of the queue are done, with
+        `after_batch` once that batch is complete; a delay begins then. If one that they wait for
+        dies or is cancelled, they are dead letters, too. An item that the queue no longer holds
+        counts as done.
         """
         return await wait_for_async(self._calls.adds.add(contents, **options))
 
@@ -154,6 +166,31 @@ class AsyncQueue:
         seconds return it as it is."""
         return await wait_for_async(self._calls.results.wait_for_batch(batch, timeout))
 
+    async def when_complete(
+        self,
+        batch: str,
+        contents: bytes,
+        *,
+        to: str | None = None,
+        key: str | None = None,
+        priority: int = PRIORITY_DEFAULT,
+        attributes: Mapping[str, str] | None = None,
+    ) -> model.CallbackInfo:
+        """Have the server add an item once every item of a batch is done or dead; at once if that
+        is so already.
+
+        Call it after everything was added to the batch. The item is added exactly once, to this
+        queue or the one that `to` names, and `callback_receipt(item.attributes)` is the receipt of
+        the batch at that moment. A call that is repeated changes nothing; until the item was added,
+        another one takes its place.
+        """
+        callback = to_callback(self.name if to is None else to, contents, key, priority, attributes)
+        return await wait_for_async(self._calls.callbacks.put(batch, callback))
+
+    async def callback(self, batch: str) -> model.CallbackInfo:
+        """The callback of a batch, and whether its item was added; `NotFound` if it has none."""
+        return await wait_for_async(self._calls.callbacks.describe(batch))
+
     async def read_results(
         self, offset: int = 0, **options: Unpack[WaitingReadOptions]
     ) -> model.Results:
@@ -207,20 +244,45 @@ class AsyncQueue:
         return await wait_for_async(self._calls.items.stats())
 
     async def peek(
-        self, state: values.State = "ready", *, limit: int = 100, after: bytes = b""
+        self,
+        state: values.State = "ready",
+        *,
+        limit: int = 100,
+        after: bytes = b"",
+        where: str = "",
     ) -> PeekPage:
-        """Items that are ready, delayed, leased or dead, without leasing them."""
-        return await wait_for_async(self._calls.items.peek(state, limit=limit, after=after))
+        """Items that are ready, delayed, leased or dead, without leasing them.
 
-    async def peek_all(self, state: values.State = "ready") -> AsyncIterator[model.ItemInfo]:
+        `where` is a condition as in SQL, such as "item.error LIKE '%timeout%' AND attributes.region
+        = 'eu'". The server then looks at up to 1,000 items a call, and a page may have none of them
+        although it has a `next`: `peek_all` goes through all.
+        """
+        peeked = self._calls.items.peek(state, limit=limit, after=after, where=where)
+        return await wait_for_async(peeked)
+
+    async def peek_all(
+        self, state: values.State = "ready", *, where: str = ""
+    ) -> AsyncIterator[model.ItemInfo]:
         """All of them, page by page. Items that change state meanwhile may be left out."""
         after = b""
         while True:
-            page = await self.peek(state, after=after)
+            page = await self.peek(state, after=after, where=where)
             for item in page.items:
                 yield item
             if not (after := page.next):
                 return
+
+    async def find(
+        self, id: values.Id | None = None, *, key: str | None = None
+    ) -> model.FoundItem | None:
+        """An item in whatever state, with each attempt that failed, and who holds it or its result.
+
+        By its id; or the first item with a key, as long as the queue remembers the key (its dedup
+        window). None if it is not in the queue and has no result there: it was removed, cancelled
+        or purged, or its result was deleted. `OutOfRange` if so many results came since its add
+        that it was not looked for among all.
+        """
+        return await wait_for_async(self._calls.finds.find(id, key))
 
     async def leases(self, *, limit: int = 100, after: values.Id = b"") -> LeasePage:
         """Leases, oldest first: who polled, how many items each still holds, when it expires.
@@ -254,11 +316,26 @@ class AsyncQueue:
         """Delete items, whatever their state: for each, whether it was there."""
         return await wait_for_async(self._calls.items.cancel(ids))
 
-    async def purge(self, state: values.State) -> int:
-        """Delete the items that are in a state now; returns how many.
+    async def cancel_key(self, key: str) -> bool:
+        """Delete the item with a key, as `cancel`; False if the queue does not remember the key
+        (its dedup window), or the item is gone."""
+        return await wait_for_async(self._calls.items.cancel_key(key))
 
-        At most as many as there are when it begins, so that it ends even if others add.
-        """
+    async def cancel_batch(self, batch: str) -> int:
+        """Delete all items of a batch, whatever their state; returns how many. It goes through the
+        whole queue while others go on: what is added to the batch meanwhile may stay."""
+        return await wait_for_async(self._calls.items.cancel_batch(batch))
+
+    async def reschedule(
+        self, ids: ItemIds, *, at: datetime | None = None, delay: Seconds | None = None
+    ) -> list[bool]:
+        """Have items that are ready or delayed become ready `at` a time, or after a `delay`; 0:
+        now. Whether each does: not if it waits for others, or would expire by then."""
+        return await wait_for_async(self._calls.items.reschedule(ids, at, delay))
+
+    async def purge(self, state: values.State) -> int:
+        """Delete the items that are in a state now; returns how many: at most as many as there are
+        when it begins, so that it ends even if others add."""
         return await wait_for_async(self._calls.items.purge(state))
 
     async def redrive(self, ids: ItemIds | None = None) -> int:

@@ -1,6 +1,7 @@
 """A topic: publish messages, read them, subscribe to them, operate it and its groups."""
 
 from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import Future
 from typing import Unpack
 
 from queueber import model
@@ -77,8 +78,13 @@ class AsyncTopic:
         `number_decides` a call of a producer whose number is known is a repeat, whatever its
         messages are.
         """
-        publication = to_publication(self.name, messages, **options)
-        return await wait_for_async(self._calls.publish(publication))
+        return await wait_for_async(self.publish_soon(messages, **options))
+
+    def publish_soon(
+        self, messages: AnyMessages, **options: Unpack[PublishOptions]
+    ) -> "Future[model.Published]":
+        """As `publish`, but returns at once: several calls may be under way."""
+        return self._calls.publish(to_publication(self.name, messages, **options))
 
     def producer(self, id: str, epoch: int) -> AsyncTopicProducer:
         """A producer, whose publishes are safe to repeat: it numbers its calls.

@@ -25,7 +25,8 @@ def connect(
     """Connect to a server; `Unavailable` when it cannot be reached within `connect_timeout`.
 
     A call that the server refuses for now, or that certainly had no effect, is retried for
-    `retry_timeout`. The server's log shows `name` beside the address of this program.
+    `retry_timeout`. The server's log and lists of leases show `name` beside the address of
+    this program; without one, the name of the program.
 
     A protected server asks for a `token`, or a `user` with a `password`; `Unauthenticated` when it
     does not know them. The token may be a function that returns it: it is called for each new

@@ -49,6 +49,11 @@ class Item(Held):
     key: str
     attributes: Mapping[str, str] = field(hash=False)
     batch: str
+    deliveries: int
+    """How often it was leased, this time included: also what counts no attempt, because it was
+    released or lost together with others. Those are counted up to 255."""
+    timeout: float | None
+    """The seconds that a worker may take, if the item has a time limit of its own."""
 
     def __init__(
         self,
@@ -59,6 +64,8 @@ class Item(Held):
         attributes: Mapping[str, str] = NO_ATTRIBUTES,
         batch: str = "",
         lease: "LeasedItems | None" = None,
+        deliveries: int = 1,
+        timeout: float | None = None,
     ) -> None:
         self.id = id
         self.contents = contents
@@ -66,6 +73,8 @@ class Item(Held):
         self.key = key
         self.attributes = attributes
         self.batch = batch
+        self.deliveries = deliveries
+        self.timeout = timeout
         self._lease = lease  # type: ignore[misc]  # a slot of the base, which a dataclass hides
 
     @property
@@ -130,5 +139,7 @@ def _items_of(polled: PolledColumns, lease: LeasedItems) -> list[Item]:
             details.attributes or [NO_ATTRIBUTES] * count,
             details.batches or [""] * count,
             repeat(lease),
+            details.deliveries or details.attempts or repeat(1),
+            [each / SECOND_MS if each else None for each in details.timeouts_ms] or repeat(None),
         )
     )

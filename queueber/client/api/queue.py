@@ -1,8 +1,9 @@
 # Generated from async_queue.py by scripts/generate_blocking.py; edit that file instead.
 """A queue: add items, lease them, read their results, operate it; and its producers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from datetime import datetime
 from typing import Unpack
 
 from queueber import model
@@ -10,6 +11,7 @@ from queueber.client.api.lease import Lease
 from queueber.client.api.load import Load
 from queueber.client.api.snapshot import Snapshot
 from queueber.client.arguments import values
+from queueber.client.arguments.callbacks import to_callback
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents, ItemIds, Seconds
 from queueber.client.calls.adds import AddedIds, NumberedAdds
@@ -17,6 +19,7 @@ from queueber.client.calls.items import LeasePage, PeekPage
 from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.results import BatchPage, WaitingReadOptions
 from queueber.client.transport.futures import wait_for
+from queueber.limits import PRIORITY_DEFAULT
 from queueber.wire.results import results_of
 
 
@@ -48,8 +51,17 @@ class Queue:
         was used within the queue's dedup window is not stored again: its id is that of the first,
         and `duplicates` of the returned ids says so. `attributes` is a mapping of text that goes
         with each item, or a list of them. `batch` names what all of them belong to, for `receipt`
-        and `wait_for_batch`. `origin` says which load, partition and row they come from; the load
-        must be under way.
+        and `wait_for_batch`. `attempts`, `backoff` and `timeout` are the items' own, in place
+        of what the queue and the worker say: failures that make one a dead letter (0: no limit),
+        its delays after each failure, of which the last one repeats, and how long a handler may
+        take. One that `expires`, after some seconds or at a moment, dies if nobody has leased it
+        by then. `origin` says which load, partition and row they come from; the load must be under
+        way.
+
+        With `after` they become ready only once those items of the queue are done, with
+        `after_batch` once that batch is complete; a delay begins then. If one that they wait for
+        dies or is cancelled, they are dead letters, too. An item that the queue no longer holds
+        counts as done.
         """
         return wait_for(self._calls.adds.add(contents, **options))
 
@@ -155,6 +167,31 @@ class Queue:
         seconds return it as it is."""
         return wait_for(self._calls.results.wait_for_batch(batch, timeout))
 
+    def when_complete(
+        self,
+        batch: str,
+        contents: bytes,
+        *,
+        to: str | None = None,
+        key: str | None = None,
+        priority: int = PRIORITY_DEFAULT,
+        attributes: Mapping[str, str] | None = None,
+    ) -> model.CallbackInfo:
+        """Have the server add an item once every item of a batch is done or dead; at once if that
+        is so already.
+
+        Call it after everything was added to the batch. The item is added exactly once, to this
+        queue or the one that `to` names, and `callback_receipt(item.attributes)` is the receipt of
+        the batch at that moment. A call that is repeated changes nothing; until the item was added,
+        another one takes its place.
+        """
+        callback = to_callback(self.name if to is None else to, contents, key, priority, attributes)
+        return wait_for(self._calls.callbacks.put(batch, callback))
+
+    def callback(self, batch: str) -> model.CallbackInfo:
+        """The callback of a batch, and whether its item was added; `NotFound` if it has none."""
+        return wait_for(self._calls.callbacks.describe(batch))
+
     def read_results(self, offset: int = 0, **options: Unpack[WaitingReadOptions]) -> model.Results:
         """Up to `limit` (1000) results from `offset` on, or from where `reader` has acknowledged.
 
@@ -205,19 +242,44 @@ class Queue:
         return wait_for(self._calls.items.stats())
 
     def peek(
-        self, state: values.State = "ready", *, limit: int = 100, after: bytes = b""
+        self,
+        state: values.State = "ready",
+        *,
+        limit: int = 100,
+        after: bytes = b"",
+        where: str = "",
     ) -> PeekPage:
-        """Items that are ready, delayed, leased or dead, without leasing them."""
-        return wait_for(self._calls.items.peek(state, limit=limit, after=after))
+        """Items that are ready, delayed, leased or dead, without leasing them.
 
-    def peek_all(self, state: values.State = "ready") -> Iterator[model.ItemInfo]:
+        `where` is a condition as in SQL, such as "item.error LIKE '%timeout%' AND attributes.region
+        = 'eu'". The server then looks at up to 1,000 items a call, and a page may have none of them
+        although it has a `next`: `peek_all` goes through all.
+        """
+        peeked = self._calls.items.peek(state, limit=limit, after=after, where=where)
+        return wait_for(peeked)
+
+    def peek_all(
+        self, state: values.State = "ready", *, where: str = ""
+    ) -> Iterator[model.ItemInfo]:
         """All of them, page by page. Items that change state meanwhile may be left out."""
         after = b""
         while True:
-            page = self.peek(state, after=after)
+            page = self.peek(state, after=after, where=where)
             yield from page.items
             if not (after := page.next):
                 return
+
+    def find(
+        self, id: values.Id | None = None, *, key: str | None = None
+    ) -> model.FoundItem | None:
+        """An item in whatever state, with each attempt that failed, and who holds it or its result.
+
+        By its id; or the first item with a key, as long as the queue remembers the key (its dedup
+        window). None if it is not in the queue and has no result there: it was removed, cancelled
+        or purged, or its result was deleted. `OutOfRange` if so many results came since its add
+        that it was not looked for among all.
+        """
+        return wait_for(self._calls.finds.find(id, key))
 
     def leases(self, *, limit: int = 100, after: values.Id = b"") -> LeasePage:
         """Leases, oldest first: who polled, how many items each still holds, when it expires.
@@ -251,11 +313,26 @@ class Queue:
         """Delete items, whatever their state: for each, whether it was there."""
         return wait_for(self._calls.items.cancel(ids))
 
-    def purge(self, state: values.State) -> int:
-        """Delete the items that are in a state now; returns how many.
+    def cancel_key(self, key: str) -> bool:
+        """Delete the item with a key, as `cancel`; False if the queue does not remember the key
+        (its dedup window), or the item is gone."""
+        return wait_for(self._calls.items.cancel_key(key))
 
-        At most as many as there are when it begins, so that it ends even if others add.
-        """
+    def cancel_batch(self, batch: str) -> int:
+        """Delete all items of a batch, whatever their state; returns how many. It goes through the
+        whole queue while others go on: what is added to the batch meanwhile may stay."""
+        return wait_for(self._calls.items.cancel_batch(batch))
+
+    def reschedule(
+        self, ids: ItemIds, *, at: datetime | None = None, delay: Seconds | None = None
+    ) -> list[bool]:
+        """Have items that are ready or delayed become ready `at` a time, or after a `delay`; 0:
+        now. Whether each does: not if it waits for others, or would expire by then."""
+        return wait_for(self._calls.items.reschedule(ids, at, delay))
+
+    def purge(self, state: values.State) -> int:
+        """Delete the items that are in a state now; returns how many: at most as many as there are
+        when it begins, so that it ends even if others add."""
         return wait_for(self._calls.items.purge(state))
 
     def redrive(self, ids: ItemIds | None = None) -> int:

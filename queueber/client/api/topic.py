@@ -2,6 +2,7 @@
 """A topic: publish messages, read them, subscribe to them, operate it and its groups."""
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from typing import Unpack
 
 from queueber import model
@@ -76,8 +77,13 @@ class Topic:
         `number_decides` a call of a producer whose number is known is a repeat, whatever its
         messages are.
         """
-        publication = to_publication(self.name, messages, **options)
-        return wait_for(self._calls.publish(publication))
+        return wait_for(self.publish_soon(messages, **options))
+
+    def publish_soon(
+        self, messages: AnyMessages, **options: Unpack[PublishOptions]
+    ) -> "Future[model.Published]":
+        """As `publish`, but returns at once: several calls may be under way."""
+        return self._calls.publish(to_publication(self.name, messages, **options))
 
     def producer(self, id: str, epoch: int) -> TopicProducer:
         """A producer, whose publishes are safe to repeat: it numbers its calls.

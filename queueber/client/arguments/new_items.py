@@ -1,17 +1,25 @@
 """The options of an add, checked and turned into what the call sends."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TypedDict
 
 from queueber.client.arguments import values
+from queueber.client.arguments.item_options import (
+    Attempts,
+    Expires,
+    OwnBackoff,
+    OwnTimeout,
+    to_options,
+)
+from queueber.client.arguments.moments import to_delay
 from queueber.client.arguments.traces import with_trace
 from queueber.client.arguments.values import Contents, Seconds, one_for_each, to_ms, to_text
 from queueber.errors import InvalidArgument
 from queueber.limits import (
+    AFTER_MAX,
     ATTRIBUTES_BYTES_MAX,
     ATTRIBUTES_MAX,
-    DAY_MS,
     DELAY_MS_MAX,
     KEY_BYTES_MAX,
     PARTITIONS_MAX,
@@ -36,6 +44,12 @@ class AddOptions(TypedDict, total=False):
     key: Key
     attributes: Attributes
     batch: str | None
+    attempts: Attempts
+    backoff: OwnBackoff
+    timeout: OwnTimeout
+    expires: Expires
+    after: values.ItemIds
+    after_batch: str | None
     origin: Origin | None
 
 
@@ -48,6 +62,12 @@ def to_new_items(
     key: Key = None,
     attributes: Attributes = None,
     batch: str | None = None,
+    attempts: Attempts = None,
+    backoff: OwnBackoff = None,
+    timeout: OwnTimeout = None,
+    expires: Expires = None,
+    after: values.ItemIds = (),
+    after_batch: str | None = None,
     origin: Origin | None = None,
 ) -> NewItems:
     listed = values.to_byte_strings("contents", contents)
@@ -66,25 +86,20 @@ def to_new_items(
         with_trace(() if attributes is None else _to_attributes(attributes, count), count),
         "" if batch is None else values.to_batch(batch),
         origin=None if origin is None else _to_origin(origin, count),
+        options=to_options(count, attempts, backoff, timeout, expires),
+        after=_to_after(after),
+        after_batch="" if after_batch is None else values.to_batch(after_batch, "after_batch"),
     )
 
 
-def to_delay(at: object, field: str = "at") -> timedelta:
-    """How long it is until a moment, by the clock of this machine; nothing if it has passed."""
-    if not isinstance(at, datetime):
-        raise InvalidArgument(f"{field}: {at!r} is not a datetime")
-    if at.utcoffset() is None:
+def _to_after(after: values.ItemIds) -> list[bytes]:
+    ids = values.to_ids("after", after)
+    if len(ids) > AFTER_MAX:
         raise InvalidArgument(
-            f"{field}: {at.isoformat(' ')} has no time zone; give one, such as "
-            "datetime(2026, 12, 24, 18, tzinfo=ZoneInfo('Europe/Berlin'))"
+            f"after: {len(ids)} items are too many to wait for; the limit is {AFTER_MAX}, or have "
+            "the item wait for a batch"
         )
-    left = at - datetime.now(UTC)
-    if left > timedelta(milliseconds=DELAY_MS_MAX):
-        raise InvalidArgument(
-            f"{field}: {at.isoformat(' ')} is too far away; the limit is "
-            f"{DELAY_MS_MAX // DAY_MS} days from now"
-        )
-    return max(left, timedelta())
+    return ids
 
 
 def _to_origin(origin: object, count: int) -> Origin:

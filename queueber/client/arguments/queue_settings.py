@@ -13,6 +13,7 @@ from queueber.limits import (
     BATCH_NUMBER_MAX,
     CAP_BY_BYTES_MAX,
     CAP_ITEMS_MAX,
+    DEAD_AGE_MS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     LEASE_MS_MAX,
@@ -74,12 +75,21 @@ class SettingsArguments(TypedDict, total=False):
     """The attribute by which items are capped apart, such as `"customer"`; empty: none."""
     cap_by_concurrency_max: int
     """Most items with one value of that attribute that are leased at once; 0: no limit."""
+    cap_by_rate: Rate | None
+    """So many items with one value of it in so many seconds, as in `(100, 60)`; None: no limit."""
+    dead_age: Seconds | None
+    """How long dead letters are kept; None: until somebody redrives or deletes them."""
 
 
 def to_settings(present: object, given: SettingsArguments) -> QueueSettings:
     """The present settings, changed to those that are given."""
     if not isinstance(present, QueueSettings):
         raise InvalidArgument(f"settings: {present!r} is not a QueueSettings")
+    return _with_attribute(replace(present, **to_changes(given)))
+
+
+def to_changes(given: SettingsArguments) -> dict[str, Any]:
+    """The fields of a `QueueSettings` that change. Each is right by itself."""
     changed: dict[str, Any] = {}
     for field, value in given.items():
         if field in _NUMBERS:
@@ -93,6 +103,8 @@ def to_settings(present: object, given: SettingsArguments) -> QueueSettings:
             changed[field] = to_number(field, value, limit=_LIMITED[field])
         elif field in _CAPS:
             changed |= _to_cap(field, value)
+        elif field == "dead_age":
+            changed["dead_age_ms"] = 0 if value is None else to_ms(field, value, DEAD_AGE_MS_MAX)
         elif field == "isolation":
             if not isinstance(value, bool):
                 raise InvalidArgument(f"isolation: {value!r} is neither True nor False")
@@ -101,14 +113,17 @@ def to_settings(present: object, given: SettingsArguments) -> QueueSettings:
             changed |= _to_backoff(value)
         else:
             raise InvalidArgument(f"{field}: there is no such setting")
-    return _with_attribute(replace(present, **changed))
+    return changed
 
 
 def _with_attribute(settings: QueueSettings) -> QueueSettings:
-    if settings.cap_by_concurrency_max and not settings.cap_by:
-        raise InvalidArgument(
-            "cap_by: it is empty; name the attribute that cap_by_concurrency_max is about"
-        )
+    caps = {
+        "cap_by_concurrency_max": settings.cap_by_concurrency_max,
+        "cap_by_rate": settings.cap_by_rate_items,
+    }
+    for name, cap in caps.items():
+        if cap and not settings.cap_by:
+            raise InvalidArgument(f"cap_by: it is empty; name the attribute that {name} is about")
     return settings
 
 
@@ -120,7 +135,8 @@ _LIMITED = {
     "cap_by_concurrency_max": CAP_ITEMS_MAX,
 }
 _SOME_TIME = {"lease": LEASE_MS_MAX, "batch_keep": BATCH_KEEP_MS_MAX}
-_CAPS = ("rate", "cap_by")
+_RATES = ("rate", "cap_by_rate")
+_CAPS = (*_RATES, "cap_by")
 _DURATIONS = {
     "dedup_window": ("dedup_window_ms", DEDUP_WINDOW_MS_MAX),
     "result_age": ("result_age_ms", RESULT_AGE_MS_MAX),
@@ -150,9 +166,9 @@ def _to_backoff(backoff: object) -> dict[str, object]:
 
 
 def _to_cap(field: str, value: object) -> dict[str, object]:
-    if field == "rate":
+    if field in _RATES:
         items, ms = _to_rate(field, value)
-        return {"rate_items": items, "rate_ms": ms}
+        return {f"{field}_items": items, f"{field}_ms": ms}
     if not isinstance(value, str):
         raise InvalidArgument(f"cap_by: {value!r} is not the name of an attribute")
     if (size := len(value.encode())) > CAP_BY_BYTES_MAX:

@@ -147,8 +147,8 @@ def to_name(name: object) -> str:
     return name
 
 
-def to_batch(batch: object) -> str:
-    return to_text("batch", batch, BATCH_NAME_BYTES_MAX, is_needed=True)
+def to_batch(batch: object, field: str = "batch") -> str:
+    return to_text(field, batch, BATCH_NAME_BYTES_MAX, is_needed=True)
 
 
 def to_reader(reader: object) -> str:

@@ -7,12 +7,12 @@ from typing import Any, Unpack
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents
 from queueber.client.calls.numbered import NumberedCalls
-from queueber.client.calls.sizes import columns_bytes
+from queueber.client.calls.sizes import columns_bytes, options_bytes
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import Link
 from queueber.client.transport.remote_queue import Batcher, Operation, RemoteQueue, filled
 from queueber.limits import PRIORITY_DEFAULT
-from queueber.model import Added, NewItems
+from queueber.model import NO_OPTIONS, Added, NewItems
 from queueber.model.joined import joined_columns
 from queueber.wire.items import read_added, write_add
 
@@ -37,8 +37,10 @@ class AddCalls:
 
     def add(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[AddedIds]":
         items = to_new_items(contents, **options)
-        # Adds with an origin are not batched: the rows of one call are consecutive.
-        group = items.batch if items.origin is None else object()
+        # Adds with an origin are not batched: the rows of one call are consecutive. Nor are those
+        # that wait: all items of a call wait for the same.
+        is_alone = items.origin is not None or items.after or items.after_batch
+        group = object() if is_alone else items.batch
         return self.batcher.submit(items, len(items.contents), size=size_of(items), group=group)
 
     async def _send(self, operations: list[Operation[NewItems]]) -> None:
@@ -86,8 +88,9 @@ def ids_of(added: Added, start: int, end: int) -> AddedIds:
 
 
 def size_of(items: NewItems) -> int:
-    """The bytes of contents, keys and attributes."""
-    return columns_bytes(items.contents, [items.keys], items.attributes)
+    """The bytes of contents, keys, attributes and options."""
+    size = columns_bytes(items.contents, [items.keys], items.attributes)
+    return size + options_bytes(items.options) if items.options else size
 
 
 def joined(adds: list[NewItems]) -> NewItems:
@@ -99,7 +102,10 @@ def joined(adds: list[NewItems]) -> NewItems:
         return joined_columns([(getattr(each, name), len(each.contents)) for each in adds], missing)
 
     contents = [each for items in adds for each in items.contents]
-    if not any(each.delays_ms or each.priorities or each.keys or each.attributes for each in adds):
+    if not any(
+        each.delays_ms or each.priorities or each.keys or each.attributes or each.options
+        for each in adds
+    ):
         return NewItems(contents, batch=adds[0].batch)
     return NewItems(
         contents,
@@ -108,4 +114,5 @@ def joined(adds: list[NewItems]) -> NewItems:
         column("keys", ""),
         column("attributes", {}),
         adds[0].batch,
+        options=column("options", NO_OPTIONS),
     )

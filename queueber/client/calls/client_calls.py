@@ -6,7 +6,11 @@ from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
-from queueber.client.arguments.queue_settings import SettingsArguments, to_settings
+from queueber.client.arguments.queue_settings import (
+    SettingsArguments,
+    to_changes,
+    to_settings,
+)
 from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.client.arguments.values import to_name
 from queueber.client.calls.backups import BackupCalls
@@ -22,6 +26,8 @@ from queueber.model import CallerInfo, QueueSettings, ServerInfo, SessionTokens,
 from queueber.wire.callers import read_caller, read_tokens
 from queueber.wire.queues import read_server_info, read_settings, read_stats, write_settings
 
+_RECENT_TOPICS_MAX = 64
+
 
 class ClientCalls:
     """The calls to the server itself, and those of each queue."""
@@ -32,6 +38,9 @@ class ClientCalls:
         self._queues: dict[QueueRef | GroupRef, QueueCalls] = {}
         # There may be a million topics: one that nobody refers to is forgotten.
         self._topics: WeakValueDictionary[TopicRef, TopicCalls] = WeakValueDictionary()
+        self._recent_topics: dict[TopicRef, TopicCalls] = {}
+        """Some of them, so that who publishes one message after the other does not make its topic
+        anew for each."""
         self.topic_list = TopicList(connection)
         self.consumes = ConsumeCalls(connection)
         self.backups = BackupCalls(connection)
@@ -48,10 +57,16 @@ class ClientCalls:
     def topic(self, name: str, *, must_exist: bool) -> TopicCalls:
         """The same object for all who ask for the topic while somebody has it."""
         ref = TopicRef(to_topic_name(name), bool(must_exist))
+        recent = self._recent_topics.get(ref)
+        if recent is not None:
+            return recent
         with self._lock:
             found = self._topics.get(ref)
             if found is None:
                 found = self._topics[ref] = TopicCalls(self.connection, ref, self._publishes)
+            if len(self._recent_topics) >= _RECENT_TOPICS_MAX:
+                self._recent_topics.clear()
+            self._recent_topics[ref] = found
             return found
 
     def group(self, topic: TopicRef, name: str) -> QueueCalls:
@@ -107,12 +122,13 @@ class ClientCalls:
         self, name: str, settings: QueueSettings | None, changes: SettingsArguments
     ) -> "Future[None]":
         # Wrong settings are refused before any call.
-        whole = to_settings(QueueSettings() if settings is None else settings, changes)
+        to_changes(changes)
+        whole = None if settings is None else to_settings(settings, changes)
         to_name(name)
 
         async def configure() -> None:
             made = whole
-            if settings is None:
+            if made is None:
                 # With `must_exist`, because reading the settings must not create the queue.
                 response = await self.connection.call(
                     lambda link: link.service.queue(name, True).queue.stats(), is_repeatable=True

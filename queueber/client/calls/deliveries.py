@@ -116,7 +116,9 @@ class DeliveryCalls:
                 return  # the deliveries end, which says why
             raise error_of(failure.description) from None
 
-    def _put(self, delivered: Delivered) -> "asyncio.Future[None]":
+    def _put(self, delivered: Delivered) -> "asyncio.Future[None] | None":
+        if self.is_over:
+            return None  # nobody takes it, and the server must not wait for that
         self._ready, self._is_taken = delivered, False
         self._answered = asyncio.get_running_loop().create_future()
         self._answer()
@@ -168,6 +170,7 @@ class DeliveryCalls:
             async with asyncio.timeout(_CLOSE_SECONDS_MAX):
                 await self.acks.sent()
         self._end(None)
+        self._ready = None
         self._let_next_come()
         stream, self._stream, self.acks.stream = self._stream, None, None
         if stream is not None:

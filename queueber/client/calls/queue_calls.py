@@ -1,6 +1,8 @@
 """All calls of one queue."""
 
 from queueber.client.calls.adds import AddCalls, NumberedAdds
+from queueber.client.calls.callbacks import CallbackCalls
+from queueber.client.calls.find import FindCalls
 from queueber.client.calls.items import ItemCalls
 from queueber.client.calls.leases import LeaseCalls
 from queueber.client.calls.loads import LoadCalls
@@ -23,7 +25,9 @@ class QueueCalls:
         self.leases = LeaseCalls(queue)
         self.polls = PollCalls(queue, self.leases)
         self.results = ResultCalls(queue)
+        self.callbacks = CallbackCalls(queue)
         self.items = ItemCalls(queue)
+        self.finds = FindCalls(queue)
         self.loads = LoadCalls(queue)
         self.snapshots = SnapshotCalls(queue)
         connection.senders.append(self)

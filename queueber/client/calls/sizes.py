@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from queueber.model import total_size
+from queueber.model import ItemOptions, total_size
 
 _TEXT_WIRE_BYTES = 16
 """What a text takes in a message beyond its bytes: pointer, terminator and padding."""
+_OPTIONS_WIRE_BYTES = 32
+_MS_WIRE_BYTES = 8
 
 
 def columns_bytes(
@@ -20,6 +22,13 @@ def columns_bytes(
     for each in attributes:
         size += _texts_bytes([*each, *each.values()])
     return size
+
+
+def options_bytes(options: Sequence[ItemOptions]) -> int:
+    """The bytes of a column of options, each of which is sent once."""
+    different = set(options)
+    delays = sum([len(each.backoff_ms) for each in different])
+    return 2 * len(options) + _OPTIONS_WIRE_BYTES * len(different) + _MS_WIRE_BYTES * delays
 
 
 def _texts_bytes(texts: Sequence[str]) -> int:

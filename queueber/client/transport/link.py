@@ -4,7 +4,10 @@ import asyncio
 import contextlib
 import os
 import re
+import sys
 from dataclasses import dataclass
+from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import capnp
@@ -18,7 +21,7 @@ from queueber.client.transport.tls_failures import (
 )
 from queueber.config import split_address
 from queueber.errors import Internal, InvalidArgument, QueueberError, Unavailable, from_wire
-from queueber.limits import MESSAGE_BYTES_CEILING, QUEUES_MAX
+from queueber.limits import CLIENT_NAME_BYTES_MAX, MESSAGE_BYTES_CEILING, QUEUES_MAX
 from queueber.model import Credential, ServerInfo
 from queueber.schema import wire
 from queueber.tls import TlsOptions, client_context
@@ -171,8 +174,7 @@ async def open_link(target: Target) -> Link:
         for answer in answers:
             await answer
         link.server = read_server_info((await described).server)
-        if target.name:
-            await _say_name(link, target.name)
+        await _say_hello(link, target.name or program_name())
     except capnp.KjException as failure:
         link.close()
         if tls is not None:
@@ -195,9 +197,21 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-async def _say_name(link: Link, name: str) -> None:
+def program_name() -> str:
+    """What a client is called that was given no name."""
+    name = Path(sys.argv[0]).name if sys.argv else ""
+    return name if _is_usable(name) and name not in ("", "-c", "-m", "-") else "python"
+
+
+def _is_usable(name: str) -> bool:
+    """Whether a server takes it. A name that is not UTF-8 cannot be printed."""
+    return name.isprintable() and len(name.encode()) <= CLIENT_NAME_BYTES_MAX
+
+
+async def _say_hello(link: Link, name: str) -> None:
     try:
-        await link.service.hello(name)
+        host = gethostname()
+        await link.service.hello(name, host if _is_usable(host) else "", os.getpid())
     except capnp.KjException as failure:
         if failure.type != "UNIMPLEMENTED":  # a server of an earlier version
             raise

@@ -28,6 +28,9 @@ _LOW_HALF_MAX = (1 << 64) - 1
 
 NEVER_MS = (1 << 64) - 1
 """Later than any time: the due time when nothing is due."""
+AWAITING_MS = 253_402_300_799_999
+"""The end of the year 9999: until then an item is delayed that waits for others. Programs read it
+as a time."""
 
 
 def queue_prefix(queue_id: int) -> bytes:

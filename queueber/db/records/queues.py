@@ -89,6 +89,23 @@ class Counters:
     """Ready items that wait for a slot of their cap key."""
     caps_to_review: int = 0
     """1: the cap of a cap key was changed, and some keys may not have been looked at since."""
+    callbacks: int = 0
+    """Callbacks of batches whose item was not added yet."""
+    callback_records: int = 0
+    """All callbacks, also those whose item was added."""
+    cap_dues: int = 0
+    """Entries of `cap_due`: cap keys to be looked at when tokens of theirs are back."""
+    cap_due_ms: int = NEVER_MS
+    expiring: int = 0
+    """Items that die at a time of their own, unless somebody leases them before."""
+    expiry_due_ms: int = NEVER_MS
+    """None of them does so before this."""
+    waiting: int = 0
+    """Delayed items that wait for others."""
+    waits_due: int = 0
+    """Notes of what they waited for and has ended."""
+    dead_dropped_total: int = 0
+    """Dead letters that were deleted because of their age."""
     last_id: bytes = bytes(ID_BYTES)
     levels: dict[int, Level] = field(default_factory=dict)
     """By level; only levels with ready items."""
@@ -105,6 +122,8 @@ class Counters:
         twin.lease_due_ms = self.lease_due_ms
         twin.delayed_due_ms = self.delayed_due_ms
         twin.forget_due_ms = self.forget_due_ms
+        twin.cap_due_ms = self.cap_due_ms
+        twin.expiry_due_ms = self.expiry_due_ms
         return twin == self
 
     @property

@@ -8,7 +8,10 @@ happens to single items cuts it. An item that is alone is a run of one.
 
 The mark says what the items have in common beside their state:
 
-    batch 4 | attempts 2 | group max 2 | priority 1 | flags 1
+    batch 4 | attempts 2 | uncharged 1 | group max 1 | priority 1 | flags 1
+
+Items that no lease gave back yet have no flag `_HAS_UNCHARGED`, and both bytes are their group max:
+so it was before leases were counted, and marks of then are read as what they are.
 
 The contents of a run are in one block (`blocks.py`). A block has `span` ids, and the run begins at
 position `at` of it, so a run knows the key of its block. Runs of one block may be in different
@@ -16,9 +19,9 @@ states: they never overlap.
 """
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple, NewType, Protocol, TypeVar, cast
+from typing import NamedTuple, NewType, TypeVar
 
 from queueber.db.records.keys import TIME_BYTES, Due, due_part
 from queueber.ids import ItemId, ids_up_to, shifted
@@ -31,9 +34,19 @@ _MARK = struct.Struct(">IHHBB")
 _HAS_DETAILS = 1
 _HOLDS_SLOT = 2
 _IS_PARKED = 4
+_HAS_OPTIONS = 8
+_HAS_TOKEN = 16
+_HAS_UNCHARGED = 32
+_EXPIRES = 64
+_OF_CAPS = _HOLDS_SLOT | _IS_PARKED | _HAS_TOKEN
+
+_NO_BATCH_NO_ATTEMPTS = bytes(6)
 
 MARK_BYTES = _MARK.size
-_GROUP_CEILING = (1 << 16) - 1
+GROUP_CEILING = (1 << 8) - 1
+"""Items that are lost in larger groups come back in groups of this size."""
+UNCHARGED_MAX = (1 << 8) - 1
+"""A mark counts no further."""
 MARK_ATTEMPTS_MAX = (1 << 16) - 1
 """A mark counts no further; without a limit of attempts an item may fail more often."""
 
@@ -47,25 +60,53 @@ class MarkFields(NamedTuple):
     """A lease with one of these items holds at most so many items; 0: no limit."""
     priority: int = PRIORITY_DEFAULT
     flags: int = 0
+    uncharged: int = 0
+    """How many of their leases ended without counting an attempt, up to `UNCHARGED_MAX`: the items
+    were released, or lost together with others."""
 
     @property
     def has_details(self) -> bool:
         """Whether their block has keys and attributes."""
         return bool(self.flags & _HAS_DETAILS)
 
+    @property
+    def leases_ended(self) -> int:
+        """How many of their leases have ended: each counted an attempt, or none."""
+        return self.attempts + self.uncharged
+
 
 def encode_mark(fields: MarkFields) -> Mark:
-    return Mark(_MARK.pack(*fields))
+    batch, attempts, group_max, priority, flags, uncharged = fields
+    if uncharged:
+        group_max = min(group_max, GROUP_CEILING) | uncharged << 8
+        flags |= _HAS_UNCHARGED
+    return Mark(_MARK.pack(batch, attempts, group_max, priority, flags))
 
 
-def new_mark(batch: int, priority: int, *, has_details: bool) -> Mark:
-    return Mark(_MARK.pack(batch, 0, 0, priority, _HAS_DETAILS if has_details else 0))
+def new_mark(
+    batch: int,
+    priority: int,
+    *,
+    has_details: bool,
+    has_options: bool = False,
+    expires: bool = False,
+) -> Mark:
+    flags = _HAS_DETAILS if has_details else 0
+    if has_options:
+        flags |= _HAS_OPTIONS
+    if expires:
+        flags |= _EXPIRES
+    return Mark(_MARK.pack(batch, 0, 0, priority, flags))
 
 
 # The items of a queue have few different marks, and a peek reads that of every item.
 @lru_cache(maxsize=1024)
 def decode_mark(mark: bytes) -> MarkFields:
-    return MarkFields(*_MARK.unpack(mark))
+    batch, attempts, group_max, priority, flags = _MARK.unpack(mark)
+    if not flags & _HAS_UNCHARGED:
+        return MarkFields(batch, attempts, group_max, priority, flags)
+    flags ^= _HAS_UNCHARGED
+    return MarkFields(batch, attempts, group_max & GROUP_CEILING, priority, flags, group_max >> 8)
 
 
 # One field each, for hot paths: `decode_mark` costs several times as much.
@@ -80,11 +121,31 @@ def mark_attempts(mark: bytes) -> int:
 
 
 def mark_group_max(mark: bytes) -> int:
-    return int.from_bytes(mark[6:8])
+    return mark[7] if mark[9] & _HAS_UNCHARGED else mark[6] << 8 | mark[7]
+
+
+def mark_uncharged(mark: bytes) -> int:
+    return mark[6] if mark[9] & _HAS_UNCHARGED else 0
 
 
 def mark_has_details(mark: bytes) -> bool:
     return bool(mark[9] & _HAS_DETAILS)
+
+
+def mark_has_nothing_to_tell(mark: bytes) -> bool:
+    """Whether a poll tells nothing of the items but their contents."""
+    told = _HAS_DETAILS | _HAS_UNCHARGED | _HAS_OPTIONS
+    return mark[:6] == _NO_BATCH_NO_ATTEMPTS and not mark[9] & told
+
+
+def mark_has_options(mark: bytes) -> bool:
+    """Whether each of the items has options of its own, in `item_options`."""
+    return bool(mark[9] & _HAS_OPTIONS)
+
+
+def mark_expires(mark: bytes) -> bool:
+    """Whether each of the items dies at a time of its own, unless somebody leases it before."""
+    return bool(mark[9] & _EXPIRES)
 
 
 def mark_holds_slot(mark: bytes) -> bool:
@@ -95,6 +156,11 @@ def mark_holds_slot(mark: bytes) -> bool:
 
 def mark_is_parked(mark: bytes) -> bool:
     return bool(mark[9] & _IS_PARKED)
+
+
+def mark_has_token(mark: bytes) -> bool:
+    """Whether the items are ready ones that were let go, each with a token set aside for it."""
+    return bool(mark[9] & _HAS_TOKEN)
 
 
 def mark_level(mark: bytes) -> int:
@@ -108,20 +174,50 @@ def mark_level(mark: bytes) -> int:
 
 def with_slot(mark: Mark) -> Mark:
     """The mark of items that count among those of their cap key."""
-    return Mark(mark[:9] + bytes([mark[9] & ~_IS_PARKED | _HOLDS_SLOT]))
+    return _of_caps(mark, _HOLDS_SLOT)
+
+
+def with_token(mark: Mark) -> Mark:
+    """As `with_slot`, of ready items for which a token is set aside."""
+    return _of_caps(mark, _HOLDS_SLOT | _HAS_TOKEN)
 
 
 def parked(mark: Mark) -> Mark:
-    return Mark(mark[:9] + bytes([mark[9] | _IS_PARKED]))
+    return _of_caps(mark, _IS_PARKED)
+
+
+def without_expiry(mark: Mark) -> Mark:
+    return Mark(mark[:9] + bytes([mark[9] & ~_EXPIRES]))
+
+
+def as_dead(mark: Mark) -> Mark:
+    """The mark of ready or delayed items that die: they neither expire nor wait any more."""
+    return Mark(mark[:9] + bytes([mark[9] & ~(_EXPIRES | _OF_CAPS)]))
 
 
 def without_slot(mark: Mark) -> Mark:
-    return Mark(mark[:9] + bytes([mark[9] & ~_HOLDS_SLOT]))
+    return _of_caps(mark, 0)
 
 
-def with_group_max(mark: bytes, group_max: int) -> Mark:
-    """The mark with another limit; one that does not fit is stored as the largest that does."""
-    return encode_mark(decode_mark(mark)._replace(group_max=min(group_max, _GROUP_CEILING)))
+def _of_caps(mark: Mark, flags: int) -> Mark:
+    return Mark(mark[:9] + bytes([mark[9] & ~_OF_CAPS | flags]))
+
+
+# A bulk of items that comes back has few different marks, and each of its runs gets a new one.
+@lru_cache(maxsize=1024)
+def uncharged_again(mark: bytes, group_max: int | None = None) -> Mark:
+    """The mark of items whose lease ended without counting an attempt.
+
+    With a `group_max` they are quarantined; one that does not fit is stored as the largest that
+    does.
+    """
+    fields = decode_mark(mark)
+    if group_max is None:
+        group_max = fields.group_max
+    uncharged = min(fields.uncharged + 1, UNCHARGED_MAX)
+    return encode_mark(
+        fields._replace(uncharged=uncharged, group_max=min(group_max, GROUP_CEILING))
+    )
 
 
 # --- runs -----------------------------------------------------------------------------------------
@@ -217,153 +313,3 @@ def count_items(runs: Iterable[Run]) -> int:
     for run in runs:  # of which there are few: a list and a sum cost more
         items += run.count
     return items
-
-
-# --- cutting and joining --------------------------------------------------------------------------
-
-
-class Sizes(Protocol):
-    """A block, as far as cutting needs to know it."""
-
-    def size(self, start: int, stop: int) -> int:
-        """Bytes of the items from one position of the block up to, not including, another."""
-
-
-def part(run: Run, start: int, stop: int, sizes: Sizes) -> Run:
-    """The items from one position of the run up to, not including, another."""
-    if stop - start == run.count:
-        return run
-    at = run.at + start
-    return Run(
-        shifted(run.last, stop - run.count),
-        stop - start,
-        at,
-        run.span,
-        sizes.size(at, at + stop - start),
-        run.mark,
-        run.block,
-    )
-
-
-def cut(run: Run, count: int, sizes: Sizes) -> tuple[Run, Run]:
-    """The first `count` items, and the others; there are some of both."""
-    front = part(run, 0, count, sizes)
-    last, whole, at, span, size, mark, block = run
-    return front, Run(last, whole - count, at + count, span, size - front.size, mark, block)
-
-
-def pick(run: Run, positions: Sequence[int], sizes: Sizes) -> tuple[list[Run], list[Run]]:
-    """The items at some positions of the run, each given once and in order, and the others."""
-    picked: list[Run] = []
-    left: list[Run] = []
-    end = 0
-    for start, stop in _stretches(positions):
-        if end < start:
-            left.append(part(run, end, start, sizes))
-        picked.append(part(run, start, stop, sizes))
-        end = stop
-    if end < run.count:
-        left.append(part(run, end, run.count, sizes))
-    return picked, left
-
-
-def _stretches(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Consecutive positions as start and stop."""
-    if not positions:
-        return
-    start, stop = positions[0], positions[-1] + 1
-    if stop - start > len(positions):
-        stop = start
-        for at in positions:
-            if at != stop:
-                yield start, stop
-                start = at
-            stop = at + 1
-    yield start, stop
-
-
-def singles(run: Run, sizes: Sizes) -> list[Run]:
-    """Each item as a run of its own."""
-    return [part(run, at, at + 1, sizes) for at in range(run.count)]
-
-
-def join(runs: Iterable[Run]) -> list[Run]:
-    """The same items in fewer runs: neighbours of one block with one mark become one.
-
-    Only runs that follow each other in the given order are joined.
-    """
-    joined: list[Run] = []
-    for run in runs:
-        if joined and _are_neighbours(joined[-1], run):
-            _, count, at, span, size, mark, block = joined[-1]
-            joined[-1] = Run(run.last, count + run.count, at, span, size + run.size, mark, block)
-        else:
-            joined.append(run)
-    return joined
-
-
-def _are_neighbours(a: Run, b: Run) -> bool:
-    return a.at + a.count == b.at and a.block == b.block and a.mark == b.mark
-
-
-def join_entries(entries: Iterable[Entry]) -> list[Entry]:
-    """As `join`, sorted by due part; only entries of one time are joined."""
-    listed = sorted(entries)
-    if len(listed) < 2:
-        return listed
-    joined: list[Entry] = []
-    start = 0
-    for at, (due, _) in enumerate(listed):
-        time = due[:TIME_BYTES]
-        if at + 1 == len(listed) or listed[at + 1][0][:TIME_BYTES] != time:
-            runs = join([run for _, run in listed[start : at + 1]])
-            joined += cast("list[Entry]", [(time + run.last, run) for run in runs])
-            start = at + 1
-    return joined
-
-
-def by_entry(
-    ids: Iterable[bytes], find: Callable[[bytes], T | None], run_of: Callable[[T], Run]
-) -> dict[T, list[int]]:
-    """The entries that have some of the ids, each with their positions in its run, in order.
-
-    `find` gets an id and returns the entry that may have it; ids of one run cost one look.
-    """
-    found: dict[T, list[int]] = {}
-    entry: T | None = None
-    for item_id in sorted(set(ids)):
-        if entry is None or run_of(entry).position_of(item_id) is None:
-            entry = find(item_id)
-        position = None if entry is None else run_of(entry).position_of(item_id)
-        if entry is not None and position is not None:
-            found.setdefault(entry, []).append(position)
-    return found
-
-
-# --- dead letters, and the failures of an item ----------------------------------------------------
-
-
-def encode_dead(died_at_ms: int, reason: int, run: Run) -> bytes:
-    return died_at_ms.to_bytes(TIME_BYTES) + bytes([reason]) + encode_run(run)
-
-
-def decode_dead(last: bytes, value: bytes) -> tuple[int, int, Run]:
-    """Died-at, reason, and the run; `last` is in the key."""
-    run = decode_run(last, value[TIME_BYTES + 1 :])
-    return int.from_bytes(value[:TIME_BYTES]), value[TIME_BYTES], run
-
-
-def dead_count(value: bytes) -> int:
-    """How many dead letters an entry has, without reading the rest."""
-    return run_count(value[TIME_BYTES + 1 :])
-
-
-def encode_attempts(times_ms: list[int], last_error: str) -> bytes:
-    return struct.pack(f">H{len(times_ms)}Q", len(times_ms), *times_ms) + last_error.encode()
-
-
-def decode_attempts(value: bytes) -> tuple[list[int], str]:
-    """The times of an item's failures, and its last error."""
-    count = int.from_bytes(value[:2])
-    end = 2 + count * TIME_BYTES
-    return list(struct.unpack(f">{count}Q", value[2:end])), value[end:].decode()

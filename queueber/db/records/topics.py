@@ -41,6 +41,8 @@ class TopicRecord(NamedTuple):
     text_sequence: str = ""
     sources: int = 0
     """How many routes lead to it."""
+    updated_at_ms: int = 0
+    """When operators changed it; 0: not since that is known."""
 
 
 _SETTINGS = stored_names(TopicSettings)
@@ -59,6 +61,7 @@ _FIELDS = {
     "cut_bytes": "cutBytes",
     "text_sequence": "textSequence",
     "sources": "sources",
+    "updated_at_ms": "updatedAtMs",
 }
 _INHERITED = struct.Struct(">HIQQ")
 _DEFAULT_SETTINGS = TopicSettings()

@@ -49,6 +49,8 @@ def open_database(path: Path, *, read_only: bool) -> tuple[rocksdict.Rdict, str]
                 raise StorageCorrupt(f"cannot open the store at {path}: there is none")
         else:
             _refuse_other_families(path)
+            if read_only:
+                _refuse_missing_families(path)
         return _open(path, FAMILIES, read_only=read_only)
 
 
@@ -184,6 +186,16 @@ def _refuse_other_families(path: Path) -> None:
     number = _stored_format(path)
     if number is not None:  # without a number, a crash came while the store was created
         check_format(number, is_empty=False)
+
+
+def _refuse_missing_families(path: Path) -> None:
+    """Raise for a store of this format that is older than one of its families: nothing is wrong
+    with it, and whoever may write adds the family."""
+    if missing := sorted(set(FAMILIES).difference(_names_of_families(path))):
+        raise StorageCorrupt(
+            f"the store at {path} is older than {', '.join(missing)}, which a server adds when it "
+            "opens the store; start one, stop it, and try again"
+        )
 
 
 def stored_format(path: Path) -> bytes | None:

@@ -16,18 +16,12 @@ from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records.blocks import encode_block
+from queueber.db.records.cutting import join
+from queueber.db.records.dead_letters import encode_dead
 from queueber.db.records.keys import TIME_BYTES, is_where_its_id_says
 from queueber.db.records.leases import encode_lease
 from queueber.db.records.queues import Counters, decode_counters, decode_queue, encode_counters
-from queueber.db.records.runs import (
-    Mark,
-    Run,
-    encode_dead,
-    encode_held,
-    encode_run,
-    join,
-    make_run,
-)
+from queueber.db.records.runs import Mark, Run, encode_held, encode_run, make_run
 from queueber.db.upgrade import format_4
 from queueber.db.upgrade.records_4_to_5 import Digests, RecordsUpgrade, refuse_half_committed
 from queueber.db.upgrade.stores import Cursor, NewStore, OldStore, Work

@@ -11,6 +11,7 @@ from queueber.db.records.keys import NEVER_MS
 from queueber.db.records.queues import Counters
 from queueber.engine.caps.cap_keys import CapKeys
 from queueber.engine.caps.rate import Rate
+from queueber.engine.kernel.due_scan import Done
 from queueber.engine.kernel.transaction import Transaction
 from queueber.limits import SECOND_MS
 from queueber.model import QueueSettings
@@ -42,8 +43,17 @@ class QueueCaps:
         lease waits for no time."""
         if self._rate is None:
             return NEVER_MS
-        at_ms = self._rate.due_ms(counters.rate_full_at_us, now_ms)
+        full_at_us = counters.rate_full_at_us
+        if self._rate.within(full_at_us, now_ms) < full_at_us:
+            return now_ms  # to be corrected
+        at_ms = self._rate.due_ms(full_at_us, now_ms)
         return at_ms if at_ms > now_ms else NEVER_MS
+
+    def correct(self, tx: Transaction[Any]) -> None:
+        """The clock was set back, or the rate has changed: no more is spent than all of it."""
+        if self._rate is not None:
+            counters = tx.counters
+            counters.rate_full_at_us = self._rate.within(counters.rate_full_at_us, tx.now_ms)
 
     def allowed(self, tx: Transaction[Any], counts: Sequence[int]) -> list[int]:
         """How many items each of some polls may get, the first ones first."""
@@ -66,12 +76,22 @@ class QueueCaps:
 def queue_caps(settings: QueueSettings, counters: Counters) -> QueueCaps | None:
     """None if the queue has no caps, and nothing is left of those that it had."""
     keys = None
-    is_capped_by = settings.cap_by and settings.cap_by_concurrency_max
-    if is_capped_by or counters.slots or counters.parked:
-        keys = CapKeys(settings.cap_by, settings.cap_by_concurrency_max)
-    rate = None
-    if settings.rate_items:
-        rate = Rate(settings.rate_items, settings.rate_ms or SECOND_MS)
+    key_rate = _rate(settings.cap_by_rate_items, settings.cap_by_rate_ms)
+    is_capped_by = settings.cap_by and (settings.cap_by_concurrency_max or key_rate)
+    if is_capped_by or counters.slots or counters.parked or counters.cap_dues:
+        keys = CapKeys(settings.cap_by, settings.cap_by_concurrency_max, key_rate)
+    rate = _rate(settings.rate_items, settings.rate_ms)
     if keys is None and rate is None and not settings.concurrency_max:
         return None
     return QueueCaps(settings.concurrency_max, rate, keys)
+
+
+def _rate(items: int, ms: int) -> Rate | None:
+    return Rate(items, ms or SECOND_MS) if items else None
+
+
+def allow_by_rate(tx: Transaction[Any], _: int) -> Done:
+    """The rate allows an item again: the look itself has waiting polls served."""
+    if tx.queue.caps is not None:
+        tx.queue.caps.correct(tx)
+    return Done(0)

@@ -25,17 +25,23 @@ class Rate(NamedTuple):
         spent_us = self._spent_us(full_at_us, now_ms) + _divided(count * self._us, self.items)
         return now_ms * _US + spent_us
 
-    def due_ms(self, full_at_us: int, now_ms: int) -> int:
-        """When it allows an item; now or before, if it does so already."""
+    def due_ms(self, full_at_us: int, now_ms: int, items: int = 1) -> int:
+        """When it allows so many items, at most a burst; now or before, if it does so already."""
         full_at_us = now_ms * _US + self._spent_us(full_at_us, now_ms)
-        return _divided(full_at_us - self._us + _divided(self._us, self.items), _US)
+        return _divided(full_at_us - self._us + _divided(items * self._us, self.items), _US)
+
+    def within(self, full_at_us: int, now_ms: int) -> int:
+        """The number, or that of an empty bucket if more than all of it seems to be spent: the
+        clock was set back since, or the rate has changed. It has to be stored, or the bucket would
+        stay empty until the clock is where it was."""
+        return min(full_at_us, now_ms * _US + self._us)
 
     @property
     def _us(self) -> int:
         return self.ms * _US
 
     def _spent_us(self, full_at_us: int, now_ms: int) -> int:
-        # No more than all of it: the clock may have stepped back, or the rate may have changed.
+        # No more than all of it, see `within`.
         return min(max(full_at_us - now_ms * _US, 0), self._us)
 
 

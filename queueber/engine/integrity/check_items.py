@@ -6,23 +6,26 @@ from typing import Protocol
 
 from queueber.db.families import Family
 from queueber.db.records import keys
+from queueber.db.records.attempts import decode_attempts
 from queueber.db.records.blocks import bits_of
 from queueber.db.records.leases import decode_lease
 from queueber.db.records.remembered import DIGEST_MODULUS, ids_digest
 from queueber.db.records.runs import (
     Run,
     count_items,
-    decode_attempts,
     decode_held,
     mark_attempts,
     mark_batch,
+    mark_expires,
     mark_group_max,
     mark_has_details,
+    mark_has_options,
     mark_holds_slot,
     mark_is_parked,
     mark_level,
 )
 from queueber.engine.integrity.check_blocks import BlocksCheck
+from queueber.engine.integrity.check_options import OptionsCheck
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.engine.integrity.states import NO_ITEMS, LiveItems, StateRun, block_of, read_states
 from queueber.engine.integrity.stored_blocks import BlockCache, StoredBlock
@@ -31,7 +34,7 @@ from queueber.limits import ATTEMPTS_CEILING
 
 COUNTED = (
     "ready", "delayed", "leased", "dead", "leases", "contents_bytes", "quarantined", "slots",
-    "parked",
+    "parked", "expiring",
 )  # fmt: skip
 
 _RUNS_TOGETHER = 1000
@@ -62,6 +65,7 @@ class ItemsCheck:
         self._unfinished: dict[ItemId, int] = {}
         """Of blocks with runs here and there: the bits of the runs that were found so far."""
         self._placed = self._failed = 0
+        self._options = OptionsCheck(queue)
         self.batches: dict[int, LiveItems] = {}
 
     def run(self) -> Iterator[Violation]:
@@ -103,6 +107,9 @@ class ItemsCheck:
             self._failed += run.count
             if block is not None:
                 yield from self._check_histories(where, run)
+        if mark_has_options(mark) or mark_expires(mark):
+            self._counted.expiring += run.count if mark_expires(mark) else 0
+            yield from self._options.check_run(where, state)
         self._counted.slots += run.count if mark_holds_slot(mark) else 0
         self._counted.parked += run.count if mark_is_parked(mark) else 0
         if state.family is not Family.DEAD:
@@ -145,7 +152,7 @@ class ItemsCheck:
         ids, attempts = run.ids, mark_attempts(run.mark)
         histories = self._entries.get_many(Family.ATTEMPTS, ids)
         for item_id, history in zip(ids, histories, strict=True):
-            times = 0 if history is None else len(decode_attempts(history)[0])
+            times = 0 if history is None else len(decode_attempts(history).times_ms)
             if times != min(attempts, ATTEMPTS_CEILING):
                 text = f"{where} with {attempts} attempts, but {times} times of {item_id.hex()}"
                 yield self._broken("I11", text)
@@ -230,6 +237,7 @@ class ItemsCheck:
         if counted != kept or levels != self._level_counts:
             yield self._broken("I5", f"counted {counted} {self._level_counts}, kept {kept}")
         ended = kept.removed_total + kept.completed_total + kept.cancelled_total
+        ended += kept.dead_dropped_total
         if items != kept.added_total - ended:
             yield self._broken("I5", f"{items} items, but {kept.added_total} added, {ended} ended")
         places = self._entries.count(Family.PLACES)
@@ -238,6 +246,7 @@ class ItemsCheck:
         histories = self._entries.count(Family.ATTEMPTS)
         if histories != self._failed:
             yield self._broken("I11", f"{histories} histories, but {self._failed} items failed")
+        yield from self._options.check_sums()
 
 
 def misfits(run: Run, block: StoredBlock) -> Iterator[str]:

@@ -12,11 +12,13 @@ from queueber.db.families import Family
 from queueber.db.records import keys
 from queueber.db.records.queues import decode_counters, decode_queue
 from queueber.db.store.contract import Store
+from queueber.engine.integrity.check_callbacks import check_callbacks
 from queueber.engine.integrity.check_caps import check_caps
 from queueber.engine.integrity.check_items import ItemsCheck
 from queueber.engine.integrity.check_routes import check_routes
 from queueber.engine.integrity.check_schedules import check_schedules
 from queueber.engine.integrity.check_topics import TopicsCheck
+from queueber.engine.integrity.check_waits import check_waits
 from queueber.engine.integrity.logs import check_log, check_results
 from queueber.engine.integrity.owners import LAST_KEY, Owners
 from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation
@@ -54,6 +56,8 @@ def _check_queues(store: Store) -> Iterator[Violation]:
             yield from items.run()
             yield from check_caps(queue, settings)
             yield from RecordsCheck(queue).run(items.batches)
+            yield from check_callbacks(queue)
+            yield from check_waits(queue)
             yield from check_results(queue)
             for wrong in check_log(store, prefix):
                 yield Violation("I12", name, wrong)

@@ -15,10 +15,12 @@ from queueber.db.families import (
     Family,
 )
 from queueber.db.records import keys
+from queueber.db.records.callbacks import CALLBACK_KEY_BYTES
 from queueber.db.records.loads import LOAD_KEY_BYTES, PART_KEY_BYTES
 from queueber.db.records.routes import ROUTE_KEY_BYTES
 from queueber.db.records.schemas import SCHEMA_KEY_BYTES
 from queueber.db.records.topics import decode_group, decode_topic
+from queueber.db.records.waits import WAITED_FOR_KEY_BYTES
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.queue_entries import Violation, readable
 from queueber.limits import (
@@ -50,6 +52,8 @@ KEY_WIDTHS = {
     Family.LEASE_EXPIRY: _exactly(keys.DUE_BYTES),
     Family.HOLDERS: _exactly(2 * ID_BYTES),
     Family.ATTEMPTS: _exactly(ID_BYTES),
+    Family.ITEM_OPTIONS: _exactly(ID_BYTES),
+    Family.ITEM_EXPIRY: _exactly(keys.DUE_BYTES),
     Family.KEYS: _exactly(keys.DIGEST_BYTES),
     Family.PRODUCERS: range(keys.DIGEST_BYTES, keys.DIGEST_BYTES + 9),
     Family.BATCHES: _exactly(4),
@@ -63,8 +67,12 @@ KEY_WIDTHS = {
     Family.SCHEMAS: _exactly(SCHEMA_KEY_BYTES),
     Family.ROUTES: _exactly(ROUTE_KEY_BYTES),
     Family.SCHEDULES: range(1, SCHEDULE_NAME_CHARS_MAX + 1),
+    Family.CALLBACKS: _exactly(CALLBACK_KEY_BYTES),
+    Family.WAITS: _exactly(ID_BYTES),
+    Family.WAITED_FOR: _exactly(WAITED_FOR_KEY_BYTES),
     Family.CAP_KEYS: _exactly(keys.DIGEST_BYTES),
     Family.PARKED: _exactly(keys.DIGEST_BYTES + keys.LEVEL_BYTES + keys.DUE_BYTES),
+    Family.CAP_DUE: _exactly(keys.DUE_BYTES),
     Family.POSITIONS: _exactly(2),
     Family.LAST_OF_KEY: _exactly(keys.DIGEST_BYTES),
     Family.REPLACED: _exactly(8),
@@ -100,9 +108,14 @@ FAMILIES_OF = {
         Family.QUEUES,
         Family.ITEMS,
         Family.LEFTOVERS,
+        Family.ITEM_OPTIONS,
+        Family.ITEM_EXPIRY,
         Family.LOADS,
         Family.ROUTES,
         Family.SCHEDULES,
+        Family.CALLBACKS,
+        Family.WAITS,
+        Family.WAITED_FOR,
     },
 }
 

@@ -14,21 +14,23 @@ from operator import or_
 
 from queueber.db.families import Family
 from queueber.db.records import keys
+from queueber.db.records.attempts import NO_HISTORY, decode_attempts
 from queueber.db.records.blocks import bits_of
+from queueber.db.records.cutting import join_entries
+from queueber.db.records.dead_letters import encode_dead
+from queueber.db.records.item_options import StoredOptions
 from queueber.db.records.queues import Counters
 from queueber.db.records.runs import (
     Entry,
     Mark,
     MarkFields,
     Run,
-    decode_attempts,
     decode_mark,
-    encode_dead,
     encode_mark,
     encode_run,
     entry_at,
-    join_entries,
     mark_batch,
+    mark_expires,
     mark_group_max,
     mark_level,
     new_mark,
@@ -36,6 +38,7 @@ from queueber.db.records.runs import (
 from queueber.engine.integrity.check_items import COUNTED
 from queueber.engine.integrity.queue_entries import InStep, QueueEntries, QueueWrites, readable
 from queueber.engine.integrity.rebuild_blocks import BlocksRebuild
+from queueber.engine.integrity.rebuild_options import OptionsRebuild
 from queueber.engine.integrity.states import NO_ITEMS, STATES, LiveItems, StateRun, read_states
 from queueber.engine.integrity.stored_blocks import StoredBlock, stretches
 from queueber.ids import ItemId, made_at_ms
@@ -43,6 +46,7 @@ from queueber.limits import ATTEMPTS_CEILING, PRIORITY_DEFAULT, PRIORITY_MAX
 
 _REBUILT = (
     *STATES, Family.PLACES, Family.LEASE_EXPIRY, Family.HOLDERS, Family.CAP_KEYS, Family.PARKED,
+    Family.CAP_DUE, Family.ITEM_EXPIRY,
 )  # fmt: skip
 
 Found = tuple[int, StateRun]
@@ -63,6 +67,7 @@ class ItemsRebuild:
     """Counts what cannot be kept."""
     live: dict[int, LiveItems] = field(default_factory=dict)
     _writes: QueueWrites = field(init=False)
+    _options: OptionsRebuild = field(init=False)
 
     def run(self) -> None:
         """Write every run again, and set the counts in the counters."""
@@ -70,8 +75,11 @@ class ItemsRebuild:
         for name in COUNTED:
             setattr(counters, name, 0)
         counters.levels = {}
-        counters.caps_to_review = 0  # nothing is parked any more
+        # Nothing is parked any more, and the buckets of cap keys are full.
+        counters.caps_to_review = counters.cap_dues = 0
+        counters.cap_due_ms = keys.NEVER_MS
         counters.lease_due_ms = counters.delayed_due_ms = keys.NEVER_MS
+        counters.expiry_due_ms = keys.NEVER_MS
         if leases := self.entries.count(Family.LEASES):
             self.lost["leases ended: their items are ready again"] += leases
         found = sorted([(state.run.last, (at, state)) for at, state in enumerate(self._read())])
@@ -93,6 +101,8 @@ class ItemsRebuild:
 
     def _rebuild(self, runs: InStep[Found]) -> None:
         histories = InStep(self.entries.walk(Family.ATTEMPTS))
+        options = OptionsRebuild(self.entries, self._writes, self.counters, self.lost)
+        self._options = options
         blocks = BlocksRebuild(self.entries, self._writes, self.completed, self.lost)
         for old in blocks.walk():
             block = old.stored
@@ -105,11 +115,12 @@ class ItemsRebuild:
             left = blocks.keep(old, reduce(or_, [bits for _, bits in sound], 0))
             attempts = self._fit_histories(block, left, histories.up_to(block.last))
             # A damaged run gets no more than the others leave.
-            self._write_runs(block, left, sound + damaged, attempts)
+            self._write_runs(block, left, sound + damaged, attempts, options.fit(block, left))
         if count := sum(1 for _ in runs.rest()):
             self._lose_entries(count)
         for item_id, _ in histories.rest():
             self._writes.delete(Family.ATTEMPTS, item_id)
+        options.drop_rest()
 
     def _lose_entries(self, count: int) -> None:
         self.lost["entries of items that cannot be read, or are gone"] += count
@@ -121,9 +132,9 @@ class ItemsRebuild:
         attempts = {}
         for item_id, value in histories:
             position = block.position_of(item_id)
-            times, _ = readable(decode_attempts, value) or ([], "")
-            if position is not None and left >> position & 1 and 0 < len(times) <= ATTEMPTS_CEILING:
-                attempts[position] = len(times)
+            times = len((readable(decode_attempts, value) or NO_HISTORY).times_ms)
+            if position is not None and left >> position & 1 and 0 < times <= ATTEMPTS_CEILING:
+                attempts[position] = times
             else:
                 self._writes.delete(Family.ATTEMPTS, item_id)
         return attempts
@@ -136,6 +147,7 @@ class ItemsRebuild:
         left: int,
         claims: Sequence[tuple[StateRun, int]],
         attempts: Mapping[int, int],
+        options: Mapping[int, StoredOptions],
     ) -> None:
         """Give each item to the first run that claims it."""
         if left:
@@ -149,7 +161,15 @@ class ItemsRebuild:
             left &= ~bits
             if not claimed & all_left:
                 self._lose_entries(1)
-            for run in self._runs(block, bits, state.run.mark, attempts):
+            runs = self._runs(
+                block,
+                bits,
+                state.run.mark,
+                attempts,
+                options,
+                may_expire=state.due is not None and mark_expires(state.run.mark),
+            )
+            for run in runs:
                 due_ms = made_at_ms(run.last)
                 if state.due is not None:
                     due_ms = keys.split_due_part(state.due)[0]
@@ -162,27 +182,41 @@ class ItemsRebuild:
         if left:
             self.lost["items whose place was lost: they are ready"] += left.bit_count()
             mark = new_mark(0, PRIORITY_DEFAULT, has_details=block.has_details)
-            runs = self._runs(block, left, mark, attempts)
+            runs = self._runs(block, left, mark, attempts, options)
             ready += [entry_at(made_at_ms(run.last), run) for run in runs]
         self._put_ready(join_entries(ready))
         self._put_delayed(join_entries(delayed))
 
     def _runs(
-        self, block: StoredBlock, bits: int, mark: bytes, attempts: Mapping[int, int]
+        self,
+        block: StoredBlock,
+        bits: int,
+        mark: bytes,
+        attempts: Mapping[int, int],
+        options: Mapping[int, StoredOptions],
+        *,
+        may_expire: bool = False,
     ) -> Iterator[Run]:
-        """Items that were one run: again one, unless some are gone or have failed more often."""
+        """Items that were one run: again one, unless some are gone, have failed more often, or
+        differ in whether their options can be read."""
         old = decode_mark(mark)
         if old.batch and old.batch not in self.batches and bits:
             text = "items of a batch that cannot be read: they belong to none"
             self.lost[text] += bits.bit_count()
             old = old._replace(batch=0)
         for start, stop in stretches(bits):
-            if not attempts:
+            if not attempts and not options:
                 yield block.run(start, stop, _mark(old, 0, block))
                 continue
-            for times, group in groupby(range(start, stop), lambda at: attempts.get(at, 0)):
+
+            def own(at: int) -> tuple[int, bool, bool]:
+                found = options.get(at)
+                expires = may_expire and found is not None and found.expires_at_ms > 0
+                return attempts.get(at, 0), found is not None, expires
+
+            for (times, has_options, expires), group in groupby(range(start, stop), own):
                 positions = list(group)
-                new = _mark(old, times, block)
+                new = _mark(old, times, block, has_options=has_options, expires=expires)
                 yield block.run(positions[0], positions[-1] + 1, new)
 
     def _count_live(self, due: bytes, run: Run) -> None:
@@ -190,6 +224,8 @@ class ItemsRebuild:
         if number := mark_batch(run.mark):
             self.live[number] = self.live.get(number, NO_ITEMS).plus(run)
         self.counters.quarantined += run.count if mark_group_max(run.mark) else 0
+        if mark_expires(run.mark):
+            self._options.put_expiry(run)
         if not keys.is_where_its_id_says(due):
             self._writes.put(Family.PLACES, run.last, due[: keys.TIME_BYTES])
 
@@ -228,13 +264,29 @@ def _is_sound(run: Run, block: StoredBlock) -> bool:
     return run.count > 0 and stop <= block.span and run == block.run(run.at, stop, run.mark)
 
 
-def _mark(old: MarkFields, times: int, block: StoredBlock) -> Mark:
+def _mark(
+    old: MarkFields,
+    times: int,
+    block: StoredBlock,
+    *,
+    has_options: bool = False,
+    expires: bool = False,
+) -> Mark:
     """The mark of items that failed so often; of more times than are kept, as the mark has it."""
-    plain = decode_mark(new_mark(old.batch, 0, has_details=block.has_details))
+    plain = decode_mark(
+        new_mark(
+            old.batch,
+            0,
+            has_details=block.has_details,
+            has_options=has_options,
+            expires=expires,
+        )
+    )
     return encode_mark(
         plain._replace(
             attempts=max(times, old.attempts) if times == ATTEMPTS_CEILING else times,
             group_max=old.group_max,
+            uncharged=old.uncharged,
             priority=min(old.priority, PRIORITY_MAX),
         )
     )

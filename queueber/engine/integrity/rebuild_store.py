@@ -19,8 +19,10 @@ from queueber.db.records.queues import (
 )
 from queueber.db.store.contract import Store
 from queueber.db.store.format import check_format
+from queueber.engine.integrity.check_callbacks import rebuild_callbacks
 from queueber.engine.integrity.check_schedules import rebuild_schedules
 from queueber.engine.integrity.check_store import check_store
+from queueber.engine.integrity.check_waits import rebuild_waits
 from queueber.engine.integrity.logs import completed_items, rebuild_log
 from queueber.engine.integrity.lost_records import drop_odd_keys, recover_topics
 from queueber.engine.integrity.owners import OF_TOPICS, Owners
@@ -95,9 +97,12 @@ def _rebuild_queue(store: Store, prefix: bytes) -> Counter[str]:
     items = ItemsRebuild(entries, counters, set(records.batches), completed, lost)
     items.run()
     records.run(counters, items.live)
+    lost.update(rebuild_callbacks(entries, records.batches, counters))
+    lost.update(rebuild_waits(entries, records.batches, counters))
     # The totals must add up to what is left: all of it was added, and has not ended.
     counters.completed_total = head.next_offset
     ended = counters.removed_total + counters.completed_total + counters.cancelled_total
+    ended += counters.dead_dropped_total
     counters.added_total = counters.items + ended
     batch = store.batch()
     batch.put(Family.COUNTERS, prefix, encode_counters(counters))

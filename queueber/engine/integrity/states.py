@@ -3,10 +3,16 @@
 from typing import NamedTuple
 
 from queueber.db.families import Family
+from queueber.db.records.dead_letters import decode_dead
 from queueber.db.records.keys import LEVEL_BYTES, Due
 from queueber.db.records.leases import decode_lease
 from queueber.db.records.remembered import ids_digest
-from queueber.db.records.runs import Run, decode_dead, decode_entry, decode_held
+from queueber.db.records.runs import (
+    Run,
+    decode_entry,
+    decode_held,
+)
+from queueber.engine.queue.lifecycle import DeathReason
 from queueber.ids import ItemId
 
 STATES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.LEASES, Family.DEAD)
@@ -31,6 +37,7 @@ def read_states(family: Family, key: bytes, value: bytes) -> list[StateRun]:
         return [StateRun(family, run) for run in decode_held(decode_lease(value)[1])]
     if family is Family.DEAD:
         died_at_ms, reason, run = decode_dead(key, value)
+        DeathReason(reason)  # raises if there is no such reason
         return [StateRun(family, run, died=(died_at_ms, reason))]
     level = 0
     if family is Family.VISIBILITY_INDEX:

@@ -1,14 +1,17 @@
 """Add: store items, ready at once or after a delay of their own."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 from queueber.db.families import Family
 from queueber.db.records.blocks import NewBlock, make_blocks
-from queueber.db.records.keys import is_where_its_id_says
+from queueber.db.records.keys import AWAITING_MS, is_where_its_id_says
 from queueber.db.records.new_runs import new_runs
 from queueber.db.records.runs import Entry, entry_at
+from queueber.engine.queue.after import NOTHING, awaited
+from queueber.engine.queue.options import put_options
 from queueber.engine.queue.places import put_delayed
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.errors import FailedPrecondition, ResourceExhausted
@@ -68,12 +71,16 @@ def _choose(items: NewItems, positions: list[int]) -> NewItems:
         [items.attributes[at] for at in positions] if items.attributes else (),
         items.batch,
         origin=items.origin,
+        after=items.after,
+        after_batch=items.after_batch,
+        options=[items.options[at] for at in positions] if items.options else (),
     )
 
 
 def _store(tx: QueueTx, items: NewItems, positions: Sequence[int]) -> IdRuns:
     """`positions` are those of the items in the call."""
     queue, counters = tx.queue, tx.counters
+    waits = awaited(tx, items) if items.after or items.after_batch else NOTHING
     batch = queue.batches.open(tx, items.batch) if items.batch else 0
     blocks = list(make_blocks(items, _breaks(positions) if items.origin else ()))
     size = blocks[-1].ends[-1]
@@ -88,9 +95,15 @@ def _store(tx: QueueTx, items: NewItems, positions: Sequence[int]) -> IdRuns:
             queue.batches.count_added(tx, batch, last, block.stop - block.start)
     counters.contents_bytes += size
     counters.added_total += len(items.contents)
-    _enter(tx, items, placed, batch)
+    _enter(tx, items, placed, batch, is_waiting=bool(waits.whats))
     ids = IdRuns([(last, block.stop - block.start) for last, block in placed])
+    if waits.whats:
+        waits.store(tx, ids, items.delays_ms)
+    if items.options:
+        put_options(tx, ids, items.options)
     if queue.changes is not None:
+        if waits.whats:
+            items = replace(items, delays_ms=[AWAITING_MS - tx.now_ms] * len(ids))
         queue.changes.added(tx, items, ids)
     return ids
 
@@ -118,16 +131,27 @@ def _with_ids(
 
 
 def _enter(
-    tx: QueueTx, items: NewItems, placed: Sequence[tuple[ItemId, NewBlock]], batch: int
+    tx: QueueTx,
+    items: NewItems,
+    placed: Sequence[tuple[ItemId, NewBlock]],
+    batch: int,
+    *,
+    is_waiting: bool,
 ) -> None:
-    """Put the items into the index of ready items, or among the delayed."""
+    """Put the items into the index of ready items, or among the delayed: those that wait for others
+    at a time that never comes."""
+    delays_ms = () if is_waiting else items.delays_ms
     ready: list[Entry] = []
     delayed: list[Entry] = []
     recent: list[tuple[ItemId, bytes, int]] = []
     for last, block in placed:
         ready_items = 0
-        for delay_ms, run in new_runs(last, block, items.delays_ms, items.priorities, batch):
-            if delay_ms:
+        for delay_ms, run in new_runs(
+            last, block, delays_ms, items.priorities, batch, items.options
+        ):
+            if is_waiting:
+                delayed.append(entry_at(AWAITING_MS, run))
+            elif delay_ms:
                 delayed.append(entry_at(tx.now_ms + delay_ms, run))
             else:
                 ready.append(entry_at(tx.now_ms, run))

@@ -17,7 +17,8 @@ from queueber.db.records.blocks import (
     encode_leftover,
     positions_of,
 )
-from queueber.db.records.runs import Run, Sizes
+from queueber.db.records.cutting import Sizes
+from queueber.db.records.runs import Run
 from queueber.db.store.contract import Reads, Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.recent_blocks import RecentBlocks

@@ -6,16 +6,22 @@ The holder of a leased item learns of it when the server refuses the outcome of 
 from collections.abc import Sequence
 from functools import partial
 
-from queueber.db.families import Family
-from queueber.db.records.runs import Entry, Run, at_time_of, by_entry, pick
-from queueber.engine.caps.cap_keys import leave_ready
+from queueber.db.records.cutting import by_entry, pick
+from queueber.db.records.runs import Run, at_time_of
+from queueber.engine.caps.key_changes import leave_ready
 from queueber.engine.queue.changes import Change, Moved, gone
+from queueber.engine.queue.find import Place, find_waiting, id_of_key
 from queueber.engine.queue.lifecycle import State
-from queueber.engine.queue.places import find_entry, find_times, put_delayed, take_delayed
-from queueber.engine.queue.queue_state import QueueTx
+from queueber.engine.queue.peek import ids_of_batch
+from queueber.engine.queue.places import put_delayed, take_delayed
+from queueber.engine.queue.queue_state import QueueTx, live_view
 from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
 from queueber.ids import ItemId
+from queueber.model import ItemState
+
+Places = dict[Place, list[int]]
+"""Entries of ready or delayed items, each with the positions of some of them in its run."""
 
 
 def cancel(tx: QueueTx, ids: Sequence[bytes]) -> list[bool]:
@@ -43,12 +49,45 @@ def cancel(tx: QueueTx, ids: Sequence[bytes]) -> list[bool]:
     return [item_id in cancelled for item_id in ids]
 
 
+def cancel_key(tx: QueueTx, key: str) -> bool:
+    """Whether the queue remembers an item with the key, and it was there; it is now gone."""
+    item_id = id_of_key(tx.store, tx.queue, key, tx.now_ms)
+    return bool(item_id) and cancel(tx, [item_id]) == [True]
+
+
+def cancel_batch(
+    tx: QueueTx, batch: str, state: ItemState, after: bytes, limit: int
+) -> tuple[int, bytes]:
+    """Cancel those of the next `limit` items of a state that belong to a batch.
+
+    Returns how many these were, and where the next slice begins: empty when there is none.
+    """
+    view = live_view(tx.store, tx.queue)
+    number = view.batches.number(batch)
+    if number is None:
+        return 0, b""
+    ids, next_after = ids_of_batch(view, state, number, after, limit)
+    if ids:
+        cancel(tx, ids)
+    return len(ids), next_after
+
+
 def take_waiting(tx: QueueTx, ids: Sequence[bytes]) -> tuple[list[Run], list[Run]]:
     """Take those of the items that are ready, and those that are delayed, out of their index."""
+    return take_places(tx, find_places(tx, ids))
+
+
+def find_places(tx: QueueTx, ids: Sequence[bytes]) -> Places:
+    """Where those of the items are that are ready or delayed."""
+    return by_entry(ids, partial(_find, tx), _run)
+
+
+def take_places(tx: QueueTx, places: Places) -> tuple[list[Run], list[Run]]:
+    """As `take_waiting`, of items that are found already."""
     ready: list[Run] = []
     delayed: list[Run] = []
     blocks = tx.queue.blocks.reader()
-    for (level, entry), positions in by_entry(ids, partial(_find, tx), _run).items():
+    for (level, entry), positions in places.items():
         due, run = entry
         picked, left = pick(run, positions, blocks.sizes(run))
         if level is not None:
@@ -67,21 +106,9 @@ def _last_id(move: Moved) -> ItemId:
     return move.run.last
 
 
-_Place = tuple[int | None, Entry]
-"""The level of a ready run, None if it is delayed; and its entry."""
-
-
-def _run(place: _Place) -> Run:
+def _run(place: Place) -> Run:
     return place[1][1]
 
 
-def _find(tx: QueueTx, item_id: bytes) -> _Place | None:
-    for at_ms in find_times(tx, item_id):
-        if tx.counters.delayed:
-            entry = find_entry(tx.store, Family.DELAYED, tx.prefix, at_ms, item_id)
-            if entry is not None:
-                return None, entry
-        ready = tx.queue.ready.find(tx.counters, at_ms, item_id)
-        if ready is not None:
-            return ready
-    return None
+def _find(tx: QueueTx, item_id: bytes) -> Place | None:
+    return find_waiting(tx.store, tx.queue, tx.counters, item_id)

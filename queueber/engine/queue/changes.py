@@ -24,6 +24,7 @@ class Change(Enum):
     RELEASED = ("released", On.UPDATE)
     EXPIRED = ("expired", On.UPDATE)
     REDRIVEN = ("redriven", On.UPDATE)
+    RESCHEDULED = ("rescheduled", On.UPDATE)
     COMPLETED = ("completed", On.DELETE)
     REMOVED = ("removed", On.DELETE)
     DEAD = ("dead", On.DELETE)

@@ -21,6 +21,7 @@ from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
+from queueber.ids import made_at_ms
 from queueber.limits import ID_BYTES
 
 
@@ -79,7 +80,9 @@ def _store(tx: QueueTx, runs: Sequence[Run], rows: Sequence[bytes]) -> None:
         tx.queue.changes.moved(tx, gone(Change.COMPLETED, runs, State.LEASED))
     finish(tx, runs, Side.DONE)
     tx.counters.completed_total += count_items(runs)
-    head = append(tx, tx.queue.results, rows)
+    # No result is older than its item, also if the clock was set back: `find` relies on that.
+    newest_ms = made_at_ms(tx.counters.last_id)
+    head = append(tx, tx.queue.results, rows, not_before_ms=newest_ms)
     tx.due(tx.queue.results_due_ms(tx.now_ms, head=head))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from queueber.db.families import Family
+from queueber.db.records.cutting import join_entries
 from queueber.db.records.keys import (
     NEVER_MS,
     PREFIX_BYTES,
@@ -15,8 +16,8 @@ from queueber.db.records.keys import (
     split_due_part,
     time_part,
 )
-from queueber.db.records.runs import Entry, Run, count_items, entry_at, join_entries
-from queueber.engine.caps.cap_keys import free_slots
+from queueber.db.records.runs import Entry, Run, count_items, entry_at
+from queueber.engine.caps.key_changes import free_slots
 from queueber.engine.kernel.due_scan import Done, look_ahead
 from queueber.engine.queue.changes import Change, Moved
 from queueber.engine.queue.fail import Failure, charge
@@ -25,9 +26,11 @@ from queueber.engine.queue.leases import HeldRuns
 from queueber.engine.queue.lifecycle import DeathReason, State
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.errors import invariant
+from queueber.model import AttemptEnd
 
 RAN_OUT = "the lease ran out"
 DISCONNECTED = "its worker lost the connection"
+_ENDS = {RAN_OUT: AttemptEnd.EXPIRED, DISCONNECTED: AttemptEnd.DISCONNECTED}
 
 
 def expire(tx: QueueTx, items_max: int) -> Done:
@@ -95,7 +98,9 @@ def _end(tx: QueueTx, leases: Sequence[HeldRuns], *, error: str, together: int =
         count = count_items(held)
         lost = together or count
         if lost == 1:
-            failures += [Failure(item, error, None, DeathReason.EXPIRED) for item in held]
+            failures += [
+                Failure(item, error, None, DeathReason.EXPIRED, _ENDS[error]) for item in held
+            ]
         else:
             marked = quarantine(tx, held, lost)
             ready += [entry_at(tx.now_ms, run) for run in marked]

@@ -10,27 +10,26 @@ from hashlib import blake2b
 from itertools import compress
 
 from queueber.db.families import Family
+from queueber.db.records.attempts import NO_HISTORY, Failed, decode_attempts, encode_attempts
+from queueber.db.records.cutting import join_entries, singles
 from queueber.db.records.runs import (
     MARK_ATTEMPTS_MAX,
     Entry,
     Run,
-    decode_attempts,
     decode_mark,
-    encode_attempts,
     encode_mark,
     entry_at,
-    join_entries,
-    singles,
 )
 from queueber.engine.queue.changes import Change, Moved
 from queueber.engine.queue.isolation import end_quarantine
 from queueber.engine.queue.lifecycle import DeathReason, State
+from queueber.engine.queue.options import NONE_STORED, options_of
 from queueber.engine.queue.places import put_delayed
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.records.batches import Side
 from queueber.ids import ItemId
 from queueber.limits import ATTEMPTS_CEILING
-from queueber.model import FailOutcome, QueueSettings
+from queueber.model import AttemptEnd, FailOutcome, QueueSettings
 
 
 def fail(
@@ -76,17 +75,18 @@ class Failure:
     """A run of one."""
     error: str
     delay_ms: int | None
-    """None: the queue's backoff decides."""
+    """None: the backoff decides, that of the item or else of the queue."""
     reason: DeathReason
     """Why it is dead, if this was the last attempt."""
+    end: AttemptEnd = AttemptEnd.FAILED
 
 
 def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
     """Count one more failed attempt of each; whether it is retried. If not, it is dead."""
     queue, now_ms = tx.queue, tx.now_ms
-    attempts_max = queue.settings.attempts_max
     keys = [tx.prefix + failure.item.last for failure in failures]
     histories = tx.store.get_many(Family.ATTEMPTS, keys)
+    options = options_of(tx, [failure.item for failure in failures])
     ready: list[Entry] = []
     delayed: list[Entry] = []
     dead: dict[DeathReason, list[Run]] = {}
@@ -94,12 +94,17 @@ def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
     moves: list[Moved] | None = None if queue.changes is None else []
     for failure, key, history in zip(failures, keys, histories, strict=True):
         mark = decode_mark(failure.item.mark)
-        times_ms, error = ([], None) if history is None else decode_attempts(history)
-        times_ms.append(now_ms)
-        kept_ms = times_ms[-ATTEMPTS_CEILING:]
-        tx.batch.put(Family.ATTEMPTS, key, encode_attempts(kept_ms, failure.error))
+        past = NO_HISTORY if history is None else decode_attempts(history)
+        error = past.last_error if past.last else None
+        failed = Failed(failure.end, failure.error)
+        again = past.failed_again(now_ms, failed, ATTEMPTS_CEILING)
+        tx.batch.put(Family.ATTEMPTS, key, encode_attempts(again))
         attempts = min(mark.attempts + 1, MARK_ATTEMPTS_MAX)
         counted = failure.item._replace(mark=encode_mark(mark._replace(attempts=attempts)))
+        own = options.get(failure.item.last, NONE_STORED)
+        attempts_max = own.attempts_max
+        if attempts_max is None:
+            attempts_max = queue.settings.attempts_max
         is_dead = bool(attempts_max) and attempts >= attempts_max
         comes_back.append(not is_dead)
         if is_dead:
@@ -109,7 +114,7 @@ def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
             continue
         delay_ms = failure.delay_ms
         if delay_ms is None:
-            delay_ms = backoff_ms(queue.settings, counted.last, attempts)
+            delay_ms = backoff_ms(queue.settings, counted.last, attempts, own.backoff_ms)
         (delayed if delay_ms else ready).append(entry_at(now_ms + delay_ms, counted))
         if moves is not None:
             state = State.DELAYED if delay_ms else State.READY
@@ -148,14 +153,17 @@ def _move(
     )
 
 
-def backoff_ms(settings: QueueSettings, item_id: ItemId, attempts: int) -> int:
-    """How long an item stays hidden after its failure number `attempts`.
+def backoff_ms(
+    settings: QueueSettings, item_id: ItemId, attempts: int, own_ms: Sequence[int] = ()
+) -> int:
+    """How long an item stays hidden after its failure number `attempts`; `own_ms` has the delays
+    that the item has of its own.
 
     The jitter comes from a hash of the id, not from a random source: the engine stays
     deterministic, and items that failed together are still retried at different times.
     """
-    if settings.backoff_ms:
-        return settings.backoff_ms[min(attempts, len(settings.backoff_ms)) - 1]
+    if steps_ms := own_ms or settings.backoff_ms:
+        return steps_ms[min(attempts, len(steps_ms)) - 1]
     # Not `factor ** attempts`: 10 ** 1000 is too large for a float. The cap is reached long before.
     delay_ms = float(settings.backoff_base_ms)
     does_grow = delay_ms > 0 and settings.backoff_factor > 1

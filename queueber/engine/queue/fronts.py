@@ -7,7 +7,8 @@ that came back may be deleted meanwhile, and those that no consumer has had are 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from queueber.db.records.runs import Entry, Run, cut
+from queueber.db.records.cutting import cut
+from queueber.db.records.runs import Entry, Run
 from queueber.engine.kernel.due_scan import Done
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.blocks import BlockReader

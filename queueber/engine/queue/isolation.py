@@ -13,7 +13,7 @@ A worker that dies loses all items that it held, and one of them may have killed
   holder finishes what it holds, and then gets the item.
 - An outcome ends the quarantine: a completed item is deleted, a dead or redriven one starts anew.
 
-A queue may turn isolation off: items that were lost together are then ready again, unchanged.
+A queue may turn isolation off: items that were lost together are then just ready again.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from queueber.db.records.keys import Due, split_due_part
-from queueber.db.records.runs import Run, count_items, mark_group_max, with_group_max
+from queueber.db.records.runs import Run, count_items, mark_group_max, uncharged_again
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.limits import QUARANTINE_PATIENCE_MS
 
@@ -83,10 +83,12 @@ def judge(due: Due, limit: int, holds: int, now_ms: int) -> Verdict:
 
 def quarantine(tx: QueueTx, held: Sequence[Run], together: int) -> Sequence[Run]:
     """A holder lost these items, and `together` in all. Returns them with their new marks."""
-    if not tx.queue.settings.isolation:
-        return held
-    tx.counters.quarantined += count_items([run for run in held if not mark_group_max(run.mark)])
-    return [run._replace(mark=with_group_max(run.mark, together // 2)) for run in held]
+    limit = None
+    if tx.queue.settings.isolation:
+        limit = together // 2
+        unlimited = [run for run in held if not mark_group_max(run.mark)]
+        tx.counters.quarantined += count_items(unlimited)
+    return [run._replace(mark=uncharged_again(run.mark, limit)) for run in held]
 
 
 def end_quarantine(tx: QueueTx, runs: Sequence[Run]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from queueber.db.families import Family
+from queueber.db.records.cutting import join, pick
 from queueber.db.records.keys import (
     PREFIX_BYTES,
     Due,
@@ -20,9 +21,9 @@ from queueber.db.records.keys import (
     time_part,
 )
 from queueber.db.records.leases import decode_lease, encode_lease
-from queueber.db.records.runs import Run, count_items, decode_held, encode_held, join, pick
+from queueber.db.records.runs import Run, count_items, decode_held, encode_held
 from queueber.db.store.contract import Store
-from queueber.engine.caps.cap_keys import free_slots
+from queueber.engine.caps.key_changes import free_slots
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.blocks import Blocks
 from queueber.ids import ItemId, LeaseId, made_at_ms

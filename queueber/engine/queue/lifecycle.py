@@ -32,17 +32,28 @@ class DeathReason(Enum):
 
     FAILED = 1
     EXPIRED = 2
+    UNCLAIMED = 3
+    AWAITED = 4
 
     def text(self, attempts: int) -> str:
         """In words, for an item that was tried `attempts` times."""
+        if self is DeathReason.UNCLAIMED:
+            return "nobody leased it in time (expires)"
         if self is DeathReason.FAILED:
             return f"failed {'once' if attempts == 1 else f'{attempts} times'} (attempts_max)"
+        if self is DeathReason.AWAITED:
+            return "something that it waited for died or was cancelled"
         return f"its lease ended unfinished at attempt {attempts} (attempts_max)"
 
 
 TRANSITIONS: dict[tuple[State, str], State] = {
     (State.DELAYED, "promote"): State.READY,
+    (State.DELAYED, "let_go"): State.READY,
+    (State.DELAYED, "let_go, with a delay"): State.DELAYED,
+    (State.DELAYED, "let_go, others died"): State.DEAD,
     (State.READY, "poll"): State.LEASED,
+    (State.DELAYED, "expire, unclaimed"): State.DEAD,
+    (State.READY, "expire, unclaimed"): State.DEAD,
     (State.LEASED, "extend"): State.LEASED,
     (State.LEASED, "release"): State.READY,
     (State.LEASED, "expire"): State.DELAYED,
@@ -53,6 +64,9 @@ TRANSITIONS: dict[tuple[State, str], State] = {
     (State.LEASED, "complete"): State.GONE,
     (State.LEASED, "remove"): State.GONE,
     (State.DEAD, "redrive"): State.READY,
+    (State.DELAYED, "reschedule"): State.DELAYED,
+    (State.DELAYED, "reschedule, now"): State.READY,
+    (State.READY, "reschedule"): State.DELAYED,
     (State.READY, "cancel"): State.GONE,
     (State.DELAYED, "cancel"): State.GONE,
     (State.LEASED, "cancel"): State.GONE,
@@ -61,6 +75,7 @@ TRANSITIONS: dict[tuple[State, str], State] = {
     (State.DELAYED, "purge"): State.GONE,
     (State.LEASED, "purge"): State.GONE,
     (State.DEAD, "purge"): State.GONE,
+    (State.DEAD, "drop, of its age"): State.GONE,
 }
 """Every pair that is not here leaves the item as it was."""
 
@@ -106,6 +121,14 @@ INVARIANTS: dict[str, str] = {
     "time, later than its last run, unless it is paused or has no further time",
     "I22": "cap_keys has how many items of each cap key hold a slot and how many are parked, and "
     "parked has those; no key holds more slots than its cap, but those that it held when the cap "
-    "was lowered; while items of a key are parked it has no slot left, or the review of its caps "
-    "is to come",
+    "was lowered; while items of a key are parked it has no slot left, or cap_due has it or the "
+    "review of its caps is to come; cap_due has each key with neither, once, at the time of its "
+    "record, and none before its low-water mark; as many tokens are set aside as ready items need",
+    "I23": "an item has options exactly if its mark says so; item_expiry has those that expire, at "
+    "their times, and these are ready or delayed",
+    "I24": "a callback belongs to a batch that exists; it is due exactly if its item was not added "
+    "and its batch has items, all of which have ended; and the counters of callbacks are right",
+    "I25": "waits has what each item waits for that is delayed for ever, and waited_for the same "
+    "the other way round; what somebody waits for is live, or waited_for has a note of its end; "
+    "and the counters of both are right",
 }

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from queueber.db.families import Family
+from queueber.db.records.attempts import decode_attempts
 from queueber.db.records.blocks import unpack_attributes
+from queueber.db.records.dead_letters import decode_dead
 from queueber.db.records.keys import (
+    AWAITING_MS,
     DUE_BYTES,
     LEVEL_BYTES,
     PREFIX_BYTES,
@@ -19,22 +22,25 @@ from queueber.db.records.keys import (
 from queueber.db.records.leases import decode_lease
 from queueber.db.records.runs import (
     Run,
-    decode_attempts,
-    decode_dead,
     decode_entry,
     decode_held,
     decode_mark,
     mark_batch,
 )
+from queueber.db.records.waits import decode_wait, split_what
 from queueber.db.store.contract import Store
 from queueber.engine.queue.blocks import BlockReader
 from queueber.engine.queue.lifecycle import DeathReason
+from queueber.engine.queue.peek_filter import PeekFilter
 from queueber.engine.queue.queue_state import QueueState, View, level_end, live_view
 from queueber.ids import ItemId
-from queueber.limits import ATTRIBUTE_WIRE_BYTES, ID_BYTES, ITEM_WIRE_BYTES, SCAN_LOOKED_AT_MAX
+from queueber.limits import ATTRIBUTE_WIRE_BYTES, ID_BYTES, ITEM_WIRE_BYTES, MIB, SCAN_LOOKED_AT_MAX
 from queueber.model import ALL_COLUMNS, Column, ItemInfo, ItemState
 
 _DETAILS = frozenset((Column.KEYS, Column.ATTRIBUTES))
+_NO_CONTENTS = frozenset((Column.CONTENTS,))
+_LOOKED_AT_BYTES_MAX = MIB
+"""What a call with a filter reads at most: JSON contents of so many bytes take about 8 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +76,52 @@ class Found:
 
 
 def peek(
-    store: Store, queue: QueueState, state: ItemState, after: bytes, limit: int, bytes_max: int
+    store: Store,
+    queue: QueueState,
+    state: ItemState,
+    after: bytes,
+    limit: int,
+    bytes_max: int,
+    where: PeekFilter | None = None,
 ) -> tuple[list[ItemInfo], bytes]:
-    """A page of the items of a state, and where the next one begins: empty when there is none."""
-    return look(live_view(store, queue), state, after, limit, bytes_max)
+    """A page of the items of a state, and where the next one begins: empty when there is none.
+
+    With a filter a page has only the items that match. Then one call looks at no more than
+    `SCAN_LOOKED_AT_MAX` items and `_LOOKED_AT_BYTES_MAX`, and a page may be empty though there is a
+    next one.
+    """
+    view = live_view(store, queue)
+    if where is None:
+        return look(view, state, after, limit, bytes_max)
+    return _look_for(view, state, after, limit, bytes_max, where)
+
+
+def _look_for(
+    view: View, state: ItemState, after: bytes, limit: int, bytes_max: int, where: PeekFilter
+) -> tuple[list[ItemInfo], bytes]:
+    found = _find(view, state, after, b"", SCAN_LOOKED_AT_MAX + 1)
+    looked_at = found[:SCAN_LOOKED_AT_MAX]
+    # Contents are read for what matches alone, unless the filter asks for them.
+    without = ALL_COLUMNS if where.needs_contents else _NO_CONTENTS
+    page: list[ItemInfo] = []
+    bytes_left, looked_at_left = bytes_max, _LOOKED_AT_BYTES_MAX
+    last = b""
+    blocks = view.blocks.reader_of(view.reads)
+    for each in looked_at:
+        if looked_at_left < 0 or len(page) == limit:
+            return page, last
+        if not blocks.loses or blocks.has(each.of.run, each.item_id):
+            seen = read_item(view, blocks, each, without)
+            looked_at_left -= _wire_bytes(seen)
+            if where.matches(seen, state):
+                if without:
+                    seen = read_item(view, blocks, each)
+                bytes_left -= _wire_bytes(seen)
+                if bytes_left < 0 and page:
+                    return page, last
+                page.append(seen)
+        last = each.cursor
+    return page, last if len(found) > len(looked_at) else b""
 
 
 def look(
@@ -113,13 +161,24 @@ def look(
         elif not number or mark_batch(each.of.run.mark) == number:
             if len(page) == limit:
                 return page, last
-            seen = _read(view, blocks, each, without)
+            seen = read_item(view, blocks, each, without)
             bytes_left -= _wire_bytes(seen)
             if bytes_left < 0 and page:
                 return page, last
             page.append(seen)
         last = each.cursor
     return page, last if len(found) > looked_at_max else b""
+
+
+def ids_of_batch(
+    view: View, state: ItemState, number: int, after: bytes, limit: int
+) -> tuple[list[ItemId], bytes]:
+    """Those of the next `limit` items of a state that belong to a batch, and where a scan goes on:
+    empty when there are no further ones."""
+    found = _find(view, state, after, b"", limit + 1)
+    looked_at = found[:limit]
+    ids = [each.item_id for each in looked_at if mark_batch(each.of.run.mark) == number]
+    return ids, looked_at[-1].cursor if len(found) > limit else b""
 
 
 def _wire_bytes(seen: ItemInfo) -> int:
@@ -219,7 +278,10 @@ def find_held(view: View, start: bytes, limit: int) -> list[Found]:
     return found
 
 
-def _read(view: View, blocks: BlockReader, found: Found, without: frozenset[Column]) -> ItemInfo:
+def read_item(
+    view: View, blocks: BlockReader, found: Found, without: frozenset[Column] = ALL_COLUMNS
+) -> ItemInfo:
+    """What the store has of an item."""
     of, item_id = found.of, found.item_id
     mark = decode_mark(of.run.mark)
     contents = item_key = packed = b""
@@ -232,7 +294,17 @@ def _read(view: View, blocks: BlockReader, found: Found, without: frozenset[Colu
     last_error = ""
     if mark.attempts:
         history = view.reads.get(Family.ATTEMPTS, view.prefix + item_id)
-        times_ms, last_error = decode_attempts(history or bytes(2))
+        if history is not None:
+            times_ms, _ = past = decode_attempts(history)
+            last_error = past.last_error
+    after: list[bytes] = []
+    after_batch = ""
+    if of.at_ms == AWAITING_MS and (waits := view.reads.get(Family.WAITS, view.prefix + item_id)):
+        for awaited_id, number in map(split_what, decode_wait(waits).whats):
+            if awaited_id is None:
+                after_batch = view.batches.name(number)
+            else:
+                after.append(awaited_id)
     return ItemInfo(
         id=item_id,
         contents=contents,
@@ -248,4 +320,7 @@ def _read(view: View, blocks: BlockReader, found: Found, without: frozenset[Colu
         reason="" if of.reason is None else of.reason.text(mark.attempts),
         last_error=last_error,
         attempt_times_ms=times_ms,
+        deliveries=mark.leases_ended + bool(of.lease_id),
+        after=tuple(after),
+        after_batch=after_batch,
     )

@@ -70,14 +70,13 @@ def drop_places(tx: Transaction[Any], entries: Sequence[Entry]) -> None:
         tx.batch.delete_many(Family.PLACES, places)
 
 
-def find_times(tx: Transaction[Any], item_id: bytes) -> list[int]:
+def find_times(store: Store, prefix: bytes, item_id: bytes) -> list[int]:
     """The times since or until which the item may be in an index: it is in none at any other.
 
     If `places` has the run of the item, it is the first one that ends with the item or later. If
     that is another run, the item's own has the time in its id.
     """
-    prefix = tx.prefix
-    found = tx.store.scan(Family.PLACES, prefix + item_id, prefix + last_id_end(item_id), 1)
+    found = store.scan(Family.PLACES, prefix + item_id, prefix + last_id_end(item_id), 1)
     times_ms = [int.from_bytes(time) for _, time in found]
     return list(dict.fromkeys([*times_ms, made_at_ms(item_id)]))
 

@@ -1,28 +1,33 @@
 """Poll: lease ready items. Only small entries are rewritten, never the contents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import cast
 
 from queueber.db.records.blocks import unpack_attributes
+from queueber.db.records.cutting import join
+from queueber.db.records.item_options import StoredOptions
 from queueber.db.records.runs import (
     MARK_ATTEMPTS_MAX,
     Entry,
-    Mark,
     Run,
     count_items,
-    join,
     mark_attempts,
     mark_batch,
+    mark_expires,
     mark_group_max,
     mark_has_details,
+    mark_has_nothing_to_tell,
+    mark_uncharged,
 )
-from queueber.engine.caps.cap_keys import Parks
+from queueber.engine.caps.parks import Parks
 from queueber.engine.queue.blocks import BlockReader
 from queueber.engine.queue.fronts import Front, GrowingFront, LevelFront
 from queueber.engine.queue.isolation import HeldTogether, Verdict, judge
+from queueber.engine.queue.options import NONE_STORED, options_of
 from queueber.engine.queue.queue_state import QueueState, QueueTx
+from queueber.engine.queue.unclaimed import Claims
 from queueber.ids import LeaseId
 from queueber.limits import ITEM_WIRE_BYTES, OLDEST_FIRST_EVERY, PARKED_LEVEL, PRIORITY_MAX
 from queueber.model import NO_DETAILS, NOTHING_POLLED, ItemDetails, PackedItems, Polled
@@ -68,11 +73,13 @@ def poll(
         now_ms=now_ms,
         partition=partition,
         parks=None if caps is None or caps.keys is None else Parks(tx, caps.keys),
+        claims=Claims(tx) if queue.counters.expiring else None,
     )
     groups = list(takewhile(bool, map(selection.take, counts)))
     if not groups:
-        if undelivered is not None or selection.parks:
-            selection.take_out(tx)  # of messages that are deleted, or that are parked now
+        if undelivered is not None or selection.parks or selection.claims:
+            # Of messages that are deleted, and of items that are parked now, or expired.
+            selection.take_out(tx)
         return [NOTHING_POLLED] * len(counts)
 
     blocks.fetch([run for runs in groups for run in runs])
@@ -97,16 +104,20 @@ def _answer(tx: QueueTx, lease_id: LeaseId, runs: Sequence[Run], blocks: BlockRe
 
 
 def _details(tx: QueueTx, runs: Sequence[Run], blocks: BlockReader) -> ItemDetails:
-    if not any(_has_details(run.mark) for run in runs):
+    if all(mark_has_nothing_to_tell(run.mark) for run in runs):
         return NO_DETAILS
     attempts: list[int] = []
+    deliveries: list[int] = []
     batches: list[str] = []
     keys: list[str] = []
     attributes: list[dict[str, str]] = []
     name = tx.queue.batches.names.name
+    options = options_of(tx, runs)
     for run in runs:
         mark, count = run.mark, run.count
-        attempts += [min(mark_attempts(mark) + 1, MARK_ATTEMPTS_MAX)] * count
+        attempt = min(mark_attempts(mark) + 1, MARK_ATTEMPTS_MAX)
+        attempts += [attempt] * count
+        deliveries += [attempt + mark_uncharged(mark)] * count
         batches += [name(mark_batch(mark))] * count
         if mark_has_details(mark):
             stored_keys, packed = blocks[run].details(run.at, count)
@@ -120,11 +131,15 @@ def _details(tx: QueueTx, runs: Sequence[Run], blocks: BlockReader) -> ItemDetai
         keys=keys if any(keys) else (),
         batches=batches if any(batches) else (),
         attributes=attributes if any(attributes) else (),
+        deliveries=deliveries if deliveries != attempts else (),
+        timeouts_ms=_timeouts(runs, options) if options else (),
     )
 
 
-def _has_details(mark: Mark) -> bool:
-    return bool(mark_attempts(mark) or mark_batch(mark) or mark_has_details(mark))
+def _timeouts(runs: Sequence[Run], options: Mapping[bytes, StoredOptions]) -> Sequence[int]:
+    """The time limit of each item; empty if none has one of its own."""
+    column = [options.get(item_id, NONE_STORED).timeout_ms for run in runs for item_id in run.ids]
+    return column if any(column) else ()
 
 
 class Selection:
@@ -146,9 +161,11 @@ class Selection:
         now_ms: int,
         partition: int | None = None,
         parks: Parks | None = None,
+        claims: Claims | None = None,
     ) -> None:
         """`bytes_max` limits the answer; `holder` is what the caller holds; `parks` takes what must
-        wait, in a queue with caps by an attribute."""
+        wait, in a queue with caps by an attribute; `claims` takes what has expired, in one that has
+        such items."""
         self._queue = queue
         self._blocks = blocks
         self._bytes_left = bytes_max
@@ -158,6 +175,7 @@ class Selection:
         self._now_ms = now_ms
         counters = queue.counters
         self.parks = parks
+        self.claims = claims
         self._fronts: Sequence[Front]
         if parks is not None:
             self._fronts = [
@@ -200,21 +218,35 @@ class Selection:
             got = self._take_fitting(front, run, min(run.count, count - taken))
             if got is None:
                 break
-            if self.parks is None:
+            if self.parks is None and not mark_expires(got.mark):
                 group.append(got)
                 taken += got.count
                 continue
-            kept, waiting = self.parks.split(due, got, self._blocks)
+            kept = self._split(due, got)
             group += kept
             taken += count_items(kept)
-            self._bytes_left += sum(run.size + ITEM_WIRE_BYTES for run in waiting)
             # An item that is too large for any answer is given alone, whatever was parked before.
             self._is_first = was_first and not group
-            if self.parks.is_full:
+            if any(each is not None and each.is_full for each in (self.parks, self.claims)):
                 break
         if holder is not None:
             holder.join(group)
         return join(group) if len(group) > 1 else group
+
+    def _split(self, due: bytes, run: Run) -> Sequence[Run]:
+        """The items of a run that are leased: others are parked, or have expired."""
+        kept: Sequence[Run] = [run]
+        late: Sequence[Run] = ()
+        waiting: Sequence[Run] = ()
+        if self.claims is not None:
+            kept, late = self.claims.split(due, run, self._blocks)
+        if self.parks is not None:
+            parts = [self.parks.split(due, each, self._blocks) for each in kept]
+            kept = [each for leased, _ in parts for each in leased]
+            waiting = [each for _, parked in parts for each in parked]
+        for each in (*late, *waiting):
+            self._bytes_left += each.size + each.count * ITEM_WIRE_BYTES
+        return kept if self.claims is None else self.claims.claim(kept)
 
     def _next_front(self, passed_over: set[Front]) -> Front | None:
         """The level whose first items are next."""
@@ -253,3 +285,5 @@ class Selection:
             front.take_out(tx, self._blocks)
         if self.parks is not None:
             self.parks.take_in()
+        if self.claims is not None:
+            self.claims.take_in()

@@ -4,9 +4,10 @@ dead."""
 from collections.abc import Callable, Sequence
 
 from queueber.db.families import Family
+from queueber.db.records.cutting import cut
 from queueber.db.records.keys import PREFIX_BYTES, TIME_BYTES, prefix_end, time_part
-from queueber.db.records.runs import Entry, Run, at_time_of, count_items, cut, decode_entry
-from queueber.engine.caps.cap_keys import leave_ready
+from queueber.db.records.runs import Entry, Run, at_time_of, count_items, decode_entry
+from queueber.engine.caps.key_changes import leave_ready
 from queueber.engine.queue.changes import Change, gone
 from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.peek import find_held

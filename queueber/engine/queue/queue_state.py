@@ -37,17 +37,17 @@ from queueber.ids import ItemId, QueueId
 from queueber.model import QueueSettings
 
 _WHOLE_RANGES = (Family.DELAYED, Family.LEASES, Family.DEAD)
-_POINTS = (Family.ITEMS, Family.ATTEMPTS, Family.BATCHES, Family.BATCH_NAMES)
+_POINTS = (Family.ITEMS, Family.ATTEMPTS, Family.WAITS, Family.BATCHES, Family.BATCH_NAMES)
 
 
 class QueueState:
     """One queue. Only a transaction that is written replaces its counters."""
 
     __slots__ = (
-        "__weakref__", "batches", "blocks", "caps", "changes", "counters", "created_at_ms",
-        "dead_letters", "is_deleted", "keys", "leases", "name", "noted", "paused_until_ms",
-        "prefix", "producers", "queue_id", "ready", "results", "retention", "schedules", "settings",
-        "undelivered",
+        "__weakref__", "batches", "blocks", "callbacks", "caps", "changes", "counters",
+        "created_at_ms", "dead_letters", "is_deleted", "keys", "leases", "name", "noted",
+        "paused_until_ms", "prefix", "producers", "queue_id", "ready", "results", "retention",
+        "schedules", "settings", "undelivered",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +79,8 @@ class QueueState:
         """Of a queue with caps: how many items polls may lease now."""
         self.schedules: Scheduled | None = None
         """Of a queue that some schedule adds items to: who adds them."""
+        self.callbacks: Scheduled | None = None
+        """Who adds the items of its batches' callbacks. None of a group, which has no batches."""
         self.blocks = blocks
         self.ready = ReadyIndex(store, self.prefix, counters.levels, self.blocks.left_ready)
         self.blocks.when_recent_dropped = self.ready.cut_windows
@@ -110,6 +112,14 @@ class QueueState:
         """When the next results are due for deletion; with a new head or settings, if given."""
         limits = self.result_limits(settings or self.settings)
         return trim_due_ms(self.results, limits, now_ms, head=head)
+
+    def dead_due_ms(self, now_ms: int, *, settings: QueueSettings | None = None) -> int:
+        """When dead letters are to be read for those that are due for deletion; with new settings,
+        if given."""
+        age_ms = (settings or self.settings).dead_age_ms
+        if not age_ms or not self.counters.dead:
+            return NEVER_MS
+        return self.dead_letters.due_ms(age_ms, now_ms)
 
     def result_limits(self, settings: QueueSettings) -> Limits:
         return Limits(

@@ -9,8 +9,8 @@ from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.records.keys import prefix_end, queue_prefix, split_due_part
 from queueber.db.records.queues import Counters, encode_counters, encode_queue
 from queueber.db.store.contract import Store
-from queueber.engine.caps.cap_keys import change_caps
 from queueber.engine.caps.queue_caps import queue_caps
+from queueber.engine.caps.review import change_caps
 from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue.blocks import Blocks
 from queueber.engine.queue.queue_state import QueueState, QueueTx, read_queue
@@ -161,7 +161,9 @@ def configure(tx: QueueTx, settings: QueueSettings) -> None:
     change_caps(tx, settings)
     queue.write_record(tx, settings, queue.paused_until_ms)
     tx.due(queue.results_due_ms(tx.now_ms, settings=settings))
+    tx.due(queue.dead_due_ms(tx.now_ms, settings=settings))
     if (caps := queue_caps(settings, tx.counters)) is not None:
+        caps.correct(tx)
         tx.due(caps.due_ms(tx.counters, tx.now_ms))
 
 

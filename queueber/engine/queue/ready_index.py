@@ -5,7 +5,7 @@ and the windows always agree. A level has the items of one priority, or its quar
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from queueber.db.families import Family
@@ -33,6 +33,8 @@ from queueber.limits import PARKED_LEVEL, READY_WINDOW_ENTRIES
 
 Levels = Sequence[tuple[int, Sequence[Entry]]]
 """The entries of each level, in order."""
+Replaced = dict[Due, tuple[Run, Sequence[Entry]]]
+"""Entries that leave the index, each with what is left of it."""
 
 _BEFORE_DUE = PREFIX_BYTES + LEVEL_BYTES
 _AFTER_ANY_DUE = b"\xff"
@@ -161,7 +163,12 @@ class ReadyIndex:
         kept = [at_time_of(due, each) for each in left]
         if kept:
             self._enter(tx, level, kept, is_placed=False)
-        tx.after_write(self._discard, tx.counters, level, entry, kept)
+        replaced: dict[int, Replaced] | None = tx.pending.get(self)
+        if replaced is None:
+            # All at once: a window may be long, and each pass goes through all of it.
+            replaced = tx.pending[self] = {}
+            tx.after_write(self._replace, tx.counters, replaced)
+        replaced.setdefault(level, {})[due] = run, kept
 
     def _delete(self, tx: Transaction[Any], level: int, entries: Sequence[Entry]) -> None:
         head = self._prefix + level_part(level)
@@ -189,13 +196,16 @@ class ReadyIndex:
             left.append((rest.block, -rest.count))
         self._on_left(left)
 
-    def _discard(self, counters: Counters, level: int, entry: Entry, kept: Sequence[Entry]) -> None:
-        if level in counters.levels:
-            self.windows[level].replace(entry, kept)
-        else:
-            self.windows.pop(level, None)
-        run = entry[1]
-        self._on_left([(run.block, run.count - count_items([each for _, each in kept]))])
+    def _replace(self, counters: Counters, replaced: Mapping[int, Replaced]) -> None:
+        left: list[tuple[ItemId, int]] = []
+        for level, entries in replaced.items():
+            if level in counters.levels:
+                self.windows[level].replace(entries)
+            else:
+                self.windows.pop(level, None)
+            for run, kept in entries.values():
+                left.append((run.block, run.count - count_items([each for _, each in kept])))
+        self._on_left(left)
 
 
 def _count(counters: Counters, level: int, count: int, first: Due) -> None:
@@ -273,7 +283,15 @@ class ReadyWindow:
         if rest is not None:
             self.entries.appendleft((due, rest))
 
-    def replace(self, entry: Entry, kept: Sequence[Entry]) -> None:
-        """An entry left the index, wherever it was, and others took its place."""
-        if entry in self.entries:
-            self.entries = deque(sorted([*[each for each in self.entries if each != entry], *kept]))
+    def replace(self, replaced: Replaced) -> None:
+        """Entries left the index, wherever they were, and others took their places."""
+        if not any(due in replaced for due, _ in self.entries):
+            return
+        entries: deque[Entry] = deque()
+        for each in self.entries:
+            found = replaced.get(each[0])
+            if found is None:
+                entries.append(each)
+            else:
+                entries.extend(found[1])  # parts of it, so they are in order
+        self.entries = entries

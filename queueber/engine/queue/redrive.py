@@ -3,15 +3,8 @@
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.runs import (
-    Mark,
-    Run,
-    count_items,
-    decode_mark,
-    encode_mark,
-    entry_at,
-    join_entries,
-)
+from queueber.db.records.cutting import join_entries
+from queueber.db.records.runs import Mark, Run, count_items, decode_mark, encode_mark, entry_at
 from queueber.engine.queue.changes import Change, Moved
 from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.queue_state import QueueTx
@@ -54,8 +47,9 @@ def _moves(letters: Sequence[Run], revived: Sequence[Run]) -> list[Moved]:
 
 
 def _as_new(tx: QueueTx, mark: Mark) -> Mark:
-    """The mark without attempts and quarantine, and without a batch that is forgotten by now."""
-    new = decode_mark(mark)._replace(attempts=0, group_max=0)
+    """The mark without attempts, leases and quarantine, and without a batch that is forgotten by
+    now."""
+    new = decode_mark(mark)._replace(attempts=0, uncharged=0, group_max=0)
     if not tx.queue.batches.names.name(new.batch):
         new = new._replace(batch=0)
     return encode_mark(new)

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from itertools import chain
 
 from queueber.db.families import Family
-from queueber.db.records.runs import Run, count_items, mark_attempts
+from queueber.db.records.runs import Run, count_items, mark_attempts, mark_has_options
 from queueber.engine.queue.changes import Change, gone
 from queueber.engine.queue.isolation import end_quarantine
 from queueber.engine.queue.lifecycle import State
+from queueber.engine.queue.options import drop_options
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.records.batches import Side
+from queueber.engine.records.waits import items_ended, stop_waiting
 
 
 def remove(tx: QueueTx, ids: Sequence[bytes], leases: Sequence[bytes]) -> list[bool]:
@@ -45,6 +47,12 @@ def finish(tx: QueueTx, runs: Sequence[Run], side: Side | None) -> None:
     for run in runs:
         if mark_attempts(run.mark):
             tx.batch.delete_many(Family.ATTEMPTS, [tx.prefix + item_id for item_id in run.ids])
+        if mark_has_options(run.mark):
+            drop_options(tx, run)
+    if tx.counters.waiting and side is not None:
+        if side is Side.DEAD:
+            stop_waiting(tx, runs)
+        items_ended(tx, runs, is_done=side is Side.DONE)
     if side is not None:  # dead letters are not quarantined any more
         end_quarantine(tx, runs)
         tx.queue.batches.count_ended(tx, runs, side)

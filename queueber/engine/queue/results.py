@@ -41,7 +41,7 @@ def results_of(
             return Results(results, before, min(found.missed, before - offset))
         if batch and not is_of_batch(row, wanted):
             continue
-        result = _result(here, row, time_ms, without)
+        result = decode_row(here, row, time_ms, without)
         bytes_left -= len(row) + ITEM_WIRE_BYTES + ATTRIBUTE_WIRE_BYTES * len(result.attributes)
         if (bytes_left < 0 and results) or len(results) == limit:
             return Results(results, here, found.missed)
@@ -52,7 +52,10 @@ def results_of(
     return Results(results, end, found.missed)
 
 
-def _result(offset: int, row: bytes, time_ms: int, without: frozenset[Column]) -> Result:
+def decode_row(
+    offset: int, row: bytes, time_ms: int, without: frozenset[Column] = ALL_COLUMNS
+) -> Result:
+    """The result that a row of the log is."""
     item_id, attempt, key, batch, attributes, result = decode_result(row)
     if without:
         key = b"" if Column.KEYS in without else key

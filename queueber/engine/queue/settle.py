@@ -7,7 +7,8 @@ written. So all of them are taken at once, and then each has its outcome.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from queueber.db.records.runs import Run, pick
+from queueber.db.records.cutting import pick
+from queueber.db.records.runs import Run
 from queueber.engine.queue.complete import complete_runs
 from queueber.engine.queue.fail import Told, fail_runs
 from queueber.engine.queue.queue_state import QueueTx

@@ -13,8 +13,11 @@ The cost does not depend on the number of items: a split makes at most `SPLIT_SE
 from itertools import pairwise
 
 from queueber.db.families import Family
+from queueber.db.records.dead_letters import dead_count
 from queueber.db.records.keys import PREFIX_BYTES
-from queueber.db.records.runs import dead_count, run_count
+from queueber.db.records.runs import (
+    run_count,
+)
 from queueber.engine.queue.peek import Span, spans
 from queueber.engine.queue.queue_state import View
 from queueber.limits import SPLIT_SEEKS_MAX

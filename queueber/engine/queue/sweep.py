@@ -9,15 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.caps.cap_keys import review_caps, review_due_ms
+from queueber.engine.caps.queue_caps import allow_by_rate
+from queueber.engine.caps.review import look_at_tokens, review_caps, review_due_ms, tokens_due_ms
 from queueber.engine.kernel.due_scan import Done
 from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.log import trim
+from queueber.engine.queue.drop import drop
 from queueber.engine.queue.expire import expire
+from queueber.engine.queue.let_go import let_go, let_go_due_ms
 from queueber.engine.queue.pause import resume_due
 from queueber.engine.queue.promote import promote
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.engine.queue.queues import Queues
+from queueber.engine.queue.unclaimed import expire_unclaimed
 from queueber.limits import STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import Sweep
 
@@ -55,9 +59,20 @@ def _run_schedule(tx: QueueTx, _: int) -> Done:
     return Done(0) if tx.queue.schedules is None else tx.queue.schedules.run_due(tx)
 
 
+def _callbacks_due_ms(queue: QueueState, _: int) -> int:
+    callbacks = queue.callbacks
+    return callbacks.due_ms() if queue.counters.callbacks and callbacks else NEVER_MS
+
+
+def _run_callbacks(tx: QueueTx, _: int) -> Done:
+    return Done(0) if tx.queue.callbacks is None else tx.queue.callbacks.run_due(tx)
+
+
 DUTIES = [
+    Duty("expire unclaimed", lambda queue, _: queue.counters.expiry_due_ms, expire_unclaimed),
     Duty("expire", lambda queue, _: queue.counters.lease_due_ms, expire),
     Duty("drop lost", _lost_due_ms, _drop_lost),
+    Duty("drop dead", QueueState.dead_due_ms, drop),
     Duty("promote", lambda queue, _: queue.counters.delayed_due_ms, promote),
     Duty(
         "forget",
@@ -66,10 +81,12 @@ DUTIES = [
     ),
     Duty("resume", lambda queue, _: queue.paused_until_ms or NEVER_MS, resume_due),
     Duty("schedules", _schedules_due_ms, _run_schedule),
+    Duty("let go", let_go_due_ms, let_go),
+    Duty("callbacks", _callbacks_due_ms, _run_callbacks),
     Duty("trim", QueueState.results_due_ms, _trim),
     Duty("review caps", review_due_ms, review_caps),
-    # Nothing is to be done then: the look itself has waiting polls served.
-    Duty("allow by rate", QueueState.rate_due_ms, lambda _tx, _max: Done(0)),
+    Duty("let go by rate", tokens_due_ms, look_at_tokens),
+    Duty("allow by rate", QueueState.rate_due_ms, allow_by_rate),
 ]
 """The work that may become due in a queue, in the order in which a sweep does it."""
 

@@ -13,12 +13,14 @@ from queueber.db.records import remembered as codec
 from queueber.db.records.keys import DIGEST_BYTES, prefix_end, text_digest
 from queueber.db.records.remembered import BatchRecord
 from queueber.db.records.runs import Run, mark_batch
-from queueber.db.store.contract import Entries, Reads
+from queueber.db.store.contract import Entries, Reads, Store
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.records import waits
+from queueber.engine.records.callbacks import Callbacks
 from queueber.engine.records.retention import Retention
 from queueber.errors import FailedPrecondition, NotFound, ResourceExhausted, invariant
 from queueber.ids import ItemId
-from queueber.limits import BATCH_NUMBER_MAX, ID_BYTES
+from queueber.limits import BATCH_NUMBER_MAX, ID_BYTES, MINUTE_MS
 from queueber.model import BatchInfo, Receipt
 
 Changed = dict[int, BatchRecord | None]
@@ -26,6 +28,8 @@ Changed = dict[int, BatchRecord | None]
 
 _NAMES_KEPT = 1000
 _FIRST_BATCH = 1
+_AWAITED_MS = MINUTE_MS
+"""When to look again at a batch that is to be forgotten, but whose callback waits."""
 
 
 class Side(Enum):
@@ -73,14 +77,17 @@ class BatchNames:
 class Batches:
     """The batches of one queue. A transaction encodes those that it changed when it commits."""
 
-    __slots__ = ("_prefix", "_queue_name", "_reads", "_retention", "finished", "names")
+    __slots__ = (
+        "_prefix", "_queue_name", "_reads", "_retention", "callbacks", "finished", "names",
+    )  # fmt: skip
 
-    def __init__(self, reads: Reads, prefix: bytes, queue_name: str, retention: Retention) -> None:
-        self._reads = reads
+    def __init__(self, store: Store, prefix: bytes, queue_name: str, retention: Retention) -> None:
+        self._reads = store
         self._prefix = prefix
         self._queue_name = queue_name
         self._retention = retention
-        self.names = BatchNames(reads, prefix)
+        self.names = BatchNames(store, prefix)
+        self.callbacks = Callbacks(store, prefix)
         self.finished: set[str] = set()
         """Batches without live items. The service empties this when it wakes the waiting calls."""
         retention.register(codec.FORGET_BATCH, self._look_at)
@@ -124,6 +131,11 @@ class Batches:
                 f"batch: {name!r} of queue {self._queue_name!r} has {record.live} live items and "
                 f"{record.loads} loads under way; it can be forgotten when it has neither"
             )
+        if self._is_awaited(tx, number, record):
+            raise FailedPrecondition(
+                f"batch: the item of the callback of {name!r} of queue {self._queue_name!r} was "
+                "not added yet; its callback says why"
+            )
         self._forget_now(tx, number, record)
         return True
 
@@ -140,8 +152,11 @@ class Batches:
         forgotten = 0
         for key, stored in entries:
             record = codec.decode_batch(stored)
-            if record.has_ended and tx.now_ms - record.changed_at_ms >= unchanged_for_ms:
-                self._forget_now(tx, int.from_bytes(key[len(self._prefix) :]), record)
+            number = int.from_bytes(key[len(self._prefix) :])
+            if not record.has_ended or self._is_awaited(tx, number, record):
+                continue
+            if tx.now_ms - record.changed_at_ms >= unchanged_for_ms:
+                self._forget_now(tx, number, record)
                 forgotten += 1
         last = int.from_bytes(entries[-1][0][len(self._prefix) :]) if entries else 0
         return forgotten, last if len(entries) == limit else 0
@@ -152,6 +167,11 @@ class Batches:
         self._changed_in(tx)[number] = record
         self._drop(tx, number)
 
+    def _is_awaited(self, tx: Transaction[Any], number: int, record: BatchRecord) -> bool:
+        """Whether the batch is to be kept for its callback. One without items is not: nobody knows
+        whether it will ever get some."""
+        return bool(tx.counters.callbacks and record.added and self.callbacks.waits(number))
+
     def hold(self, tx: Transaction[Any], name: str) -> int:
         """As `open`, for a load: the batch is not complete before `let_go`."""
         number = self.open(tx, name)
@@ -159,10 +179,13 @@ class Batches:
         return number
 
     def let_go(self, tx: Transaction[Any], number: int) -> None:
-        """A dropped load held the batch. If the load began it and it is empty, it is deleted."""
+        """A dropped load held the batch. If the load began it and it is empty, it is deleted,
+        unless it has a callback: the load may begin anew."""
         record = self._record(tx, number)
         record.loads -= 1
-        if record.added == 0 and not record.loads and not record.forget_at_ms:
+        is_empty = record.added == 0 and not record.loads and not record.forget_at_ms
+        has_callback = tx.counters.callbacks and self.callbacks.waits(number)
+        if is_empty and not has_callback:
             self._drop(tx, number)
         else:
             self._touch(tx, number, record)
@@ -238,6 +261,11 @@ class Batches:
             if record is not None:
                 key = self._prefix + codec.batch_number_part(number)
                 tx.batch.put(Family.BATCHES, key, codec.encode_batch(record))
+                if tx.counters.callbacks:
+                    is_complete = record.has_ended and record.added > 0
+                    self.callbacks.batch_changed(tx, number, is_complete=is_complete)
+                if tx.counters.waiting and record.has_ended and record.added > 0:
+                    waits.batch_ended(tx, number)
 
     def _note_finished(self, records: Changed) -> None:
         for record in records.values():
@@ -258,6 +286,10 @@ class Batches:
         tx.batch.delete(Family.BATCHES, self._prefix + codec.batch_number_part(number))
         tx.batch.delete(Family.BATCH_NAMES, self._prefix + text_digest(record.name))
         tx.counters.batches -= 1
+        if tx.counters.callback_records:
+            self.callbacks.batch_dropped(tx, number)
+        if tx.counters.waiting:
+            waits.batch_dropped(tx, number)
         tx.after_write(self.finished.add, record.name)
         tx.after_write(self.names.forget, number)
 
@@ -269,6 +301,9 @@ class Batches:
         if not record.has_ended:
             # Items were added after its end. When it ends again, it gets a new entry.
             record.forget_at_ms = 0
+        elif self._is_awaited(tx, number, record):
+            record.forget_at_ms = max(keep_until_ms, tx.now_ms + _AWAITED_MS)
+            self._retention.remember(tx, record.forget_at_ms, reference, codec.FORGET_BATCH)
         elif keep_until_ms > tx.now_ms:
             record.forget_at_ms = keep_until_ms
             self._retention.remember(tx, keep_until_ms, reference, codec.FORGET_BATCH)
@@ -284,6 +319,10 @@ class Batches:
                 f"batch: queue {self._queue_name!r} knows no batch {name!r}; it begins with its "
                 "first add, and is forgotten a while after its end (batch_keep), or by a call"
             )
+        return self.receipt_of(number)
+
+    def receipt_of(self, number: int) -> Receipt:
+        """Of a batch that exists."""
         stored = self._reads.get(Family.BATCHES, self._prefix + codec.batch_number_part(number))
         return _receipt(codec.decode_batch(stored or b""))
 

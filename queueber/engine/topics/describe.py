@@ -32,6 +32,7 @@ def topic_info(topic: TopicState, topics: Topics, now_ms: int = 0) -> TopicInfo:
         record.fork_offset,
         record.cut_bytes,
         record.text_sequence,
+        updated_at_ms=record.updated_at_ms or record.created_at_ms,
     )
 
 

@@ -7,8 +7,10 @@ place, and one seek in `places` or `holders` finds the first message of a partit
 from collections.abc import Collection
 
 from queueber.db.families import Family
+from queueber.db.records.cutting import Sizes, part, pick
+from queueber.db.records.dead_letters import decode_dead
 from queueber.db.records.keys import PREFIX_BYTES, last_id_end
-from queueber.db.records.runs import Entry, Run, Sizes, at_time_of, decode_dead, part, pick
+from queueber.db.records.runs import Entry, Run, at_time_of
 from queueber.db.store.contract import Store
 from queueber.engine.queue.places import find_entry, put_delayed, take_delayed
 from queueber.engine.queue.queue_state import QueueState, QueueTx

@@ -7,8 +7,9 @@ poll takes these out of the index as well, and gives them to nobody.
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from queueber.db.records.cutting import part
 from queueber.db.records.keys import DUE_BYTES, Due
-from queueber.db.records.runs import Entry, Run, part
+from queueber.db.records.runs import Entry, Run
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.blocks import BlockReader

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 
 from queueber.db.families import Family
 from queueber.db.records.blocks import Block
+from queueber.db.records.cutting import Sizes
 from queueber.db.records.keys import prefix_end
 from queueber.db.records.log import LogBlock, block_key, decode_log_block
 from queueber.db.records.messages import contents_of
-from queueber.db.records.runs import Run, Sizes, make_run, new_mark
+from queueber.db.records.runs import Run, make_run, new_mark
 from queueber.db.store.contract import Reads, Store
 from queueber.engine.kernel.transaction import Owner, Transaction
 from queueber.engine.queue.blocks import BlockReader, Blocks

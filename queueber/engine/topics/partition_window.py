@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from queueber.db.families import Family
+from queueber.db.records.cutting import part
 from queueber.db.records.keys import PREFIX_BYTES
-from queueber.db.records.runs import Entry, Run, part
+from queueber.db.records.runs import Entry, Run
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.blocks import BlockReader
 from queueber.engine.queue.fronts import Front

@@ -16,10 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 from queueber.db.families import Family
+from queueber.db.records.cutting import part
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.records.log import decode_offset, encode_offset
 from queueber.db.records.queues import Counters, decode_counters
-from queueber.db.records.runs import Run, part
+from queueber.db.records.runs import Run
 from queueber.db.records.topics import position_key
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.due_scan import Done

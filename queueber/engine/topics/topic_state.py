@@ -30,6 +30,9 @@ from queueber.ids import QueueId
 from queueber.limits import TTL_SLACK_PART
 from queueber.model import TopicSettings
 
+_UPDATES = ("settings", "alias", "logs", "is_closed", "sources")
+"""Fields whose change is told as the last update of the topic; others change by its use."""
+
 WhenOpened = Callable[[QueueState], None]
 """Called with each group that shares messages, when it is read from the store."""
 
@@ -124,7 +127,10 @@ class TopicState:
 
     def change(self, tx: Transaction[Any], **fields: Any) -> TopicRecord:
         """Write the record with other fields; the topic has them once it is written."""
-        record = self.record_in(tx)._replace(**fields)
+        before = self.record_in(tx)
+        record = before._replace(**fields)
+        if any(fields[each] != getattr(before, each) for each in _UPDATES if each in fields):
+            record = record._replace(updated_at_ms=tx.now_ms)
         if self not in tx.pending:
             tx.after_write(self._take_record, tx.pending)
         tx.pending[self] = record

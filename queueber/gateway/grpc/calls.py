@@ -56,19 +56,25 @@ class Calls:
                     async with pool.client_for(caller_of(call)) as client:
                         response = await handle(client, request)
                     await call.answer(response.SerializeToString())
-            except (QueueberError, Problem) as error:
-                status, text = status_of(error)
-            except Exception as error:  # noqa: BLE001  one call fails, and the log says why
-                status, text = Status.INTERNAL, OUR_FAULT
-                log.error("request_failed", path=name, exc_info=error)
-            except asyncio.CancelledError:
-                status = Status.CANCELLED
-                raise
+            except BaseException as error:
+                status, text = failed_with(error, name)
+                if not isinstance(error, Exception):
+                    raise
             finally:
                 observe(name, status, time() - begun)
                 call.finish(status, text)
 
         return answer
+
+
+def failed_with(error: BaseException, name: str) -> tuple[Status, str]:
+    """What a call ends with that failed; a fault of ours is logged."""
+    if isinstance(error, QueueberError | Problem):
+        return status_of(error)
+    if isinstance(error, asyncio.CancelledError):
+        return Status.CANCELLED, ""
+    log.error("request_failed", path=name, exc_info=error)
+    return Status.INTERNAL, OUR_FAULT
 
 
 def first_of(call: Call) -> bytes:

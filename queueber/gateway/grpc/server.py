@@ -10,12 +10,18 @@ from queueber.gateway.bounds import Bound
 from queueber.gateway.grpc import sluice_pb2 as wire
 from queueber.gateway.grpc.calls import Calls
 from queueber.gateway.grpc.certificates import Certificates
+from queueber.gateway.grpc.handed_on import HandedOn
 from queueber.gateway.grpc.health import Health
 from queueber.gateway.grpc.http2.server import Http2Server
 from queueber.gateway.grpc.http2.shared import Handler, Shared
 from queueber.gateway.grpc.list_topics import list_topics
 from queueber.gateway.grpc.measures import GrpcMeasures
-from queueber.gateway.grpc.publish import batch_publish, publish
+from queueber.gateway.grpc.publish import (
+    batch_publish,
+    batch_response,
+    publish,
+    publish_response,
+)
 from queueber.gateway.grpc.receiving import cut_late_calls
 from queueber.gateway.grpc.reflection import reflection_handlers
 from queueber.gateway.grpc.streams import METHOD, Streams
@@ -24,7 +30,12 @@ from queueber.limits import MIB, PAYLOAD_BYTES_MAX, SECOND_MS
 
 SERVICE = wire.DESCRIPTOR.services_by_name["Sluice"].full_name
 MESSAGE_BYTES_MAX = PAYLOAD_BYTES_MAX + MIB
-"""Of a message that is received: so that a payload above the limit is refused for what it is."""
+"""Of what is published: so that a payload above the limit is refused for what it is."""
+_PUBLISHING = ("Publish", "BatchPublish")
+
+
+def _path_of(method: str) -> bytes:
+    return f"/{SERVICE}/{method}".encode()
 
 
 class GrpcDoor:
@@ -50,7 +61,7 @@ class GrpcDoor:
         return Shared(
             handlers=self._handlers(),
             bodies=gateway.bounds.bodies,
-            message_bytes_max=MESSAGE_BYTES_MAX,
+            message_bytes_max=dict.fromkeys(map(_path_of, _PUBLISHING), MESSAGE_BYTES_MAX),
             header_bytes_max=settings.header_bytes_max,
             connections_max=settings.connections_max,
             header_timeout=settings.header_timeout_ms / SECOND_MS,
@@ -59,15 +70,17 @@ class GrpcDoor:
         )
 
     def _handlers(self) -> dict[bytes, Handler]:
-        unary = self._calls.unary
+        calls = self._calls
         ours: dict[str, Handler] = {
-            "Publish": unary("Publish", wire.PublishRequest, publish),
-            "BatchPublish": unary("BatchPublish", wire.BatchPublishRequest, batch_publish),
-            "ListTopics": unary("ListTopics", wire.ListTopicsRequest, list_topics),
+            "Publish": HandedOn(calls, "Publish", wire.PublishRequest, publish, publish_response),
+            "BatchPublish": HandedOn(
+                calls, "BatchPublish", wire.BatchPublishRequest, batch_publish, batch_response
+            ),
+            "ListTopics": calls.unary("ListTopics", wire.ListTopicsRequest, list_topics),
             METHOD: self._streams.subscribe,
         }
         return {
-            **{f"/{SERVICE}/{name}".encode(): each for name, each in ours.items()},
+            **{_path_of(name): each for name, each in ours.items()},
             **self._health.handlers(self._streams),
             **reflection_handlers(self._streams, SERVICE),
         }
@@ -81,7 +94,9 @@ class GrpcDoor:
                 f"cannot listen on {self._address}; choose another with --grpc"
             ) from None
         late = cut_late_calls(
-            self._server.shared.waiting, self._settings.body_timeout_ms / SECOND_MS
+            self._server.shared.waiting,
+            self._settings.body_timeout_ms / SECOND_MS,
+            self._settings.bodies_bytes_max // 2,
         )
         self._tasks = [
             asyncio.ensure_future(each) for each in (self._server.run(), late, self._health.run())

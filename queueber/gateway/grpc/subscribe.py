@@ -29,6 +29,8 @@ from queueber.limits import ITEM_WIRE_BYTES, KIB, SECOND_MS
 
 _LARGE_BYTES = 128 * KIB
 """Messages of so many bytes take a millisecond to encode, and are encoded one at a time."""
+_TURN_MESSAGES = 64
+"""So many small ones take about a millisecond; then others get a turn."""
 _COPIES = 2
 """A message that is being sent is here, and another one is on its way from the server."""
 
@@ -175,15 +177,23 @@ class Stream:
         sizes = [len(each.payload) + ITEM_WIRE_BYTES for each in messages]
         self._unread.change(self, _COPIES * sum(sizes))
         messages.reverse()
-        for size in sizes:
-            if size < _LARGE_BYTES:
-                raw = delivery_of(messages.pop())
-            else:
-                async with self._bounds.large_answers:
+        raw = b""
+        try:
+            for at, size in enumerate(sizes, 1):
+                if size < _LARGE_BYTES:
                     raw = delivery_of(messages.pop())
-                    await asyncio.sleep(0)  # others get a turn
-            await self._call.write(raw)
-            self._unread.change(self, -_COPIES * size)
+                    if not at % _TURN_MESSAGES:
+                        await asyncio.sleep(0)
+                else:
+                    async with self._bounds.large_answers:
+                        raw = delivery_of(messages.pop())
+                        await asyncio.sleep(0)  # others get a turn
+                await self._call.write(raw)
+                self._unread.change(self, -_COPIES * size)
+        finally:
+            # The error of a stream that was ended refers to this frame, until it is collected.
+            raw = b""
+            messages.clear()
         self._is_sending = False
 
     # --- ended by the gateway ---------------------------------------------------------------------

@@ -1,12 +1,23 @@
 """Queues over HTTP: one file for each group of routes."""
 
-from queueber.gateway.queues import items, lists, operate, outcomes, queue_list, results
+from queueber.gateway.queues import (
+    callbacks,
+    items,
+    lists,
+    one_item,
+    operate,
+    outcomes,
+    queue_list,
+    results,
+)
 
 ROUTES = (
     *queue_list.ROUTES,
     *items.ROUTES,
     *outcomes.ROUTES,
     *results.ROUTES,
+    *callbacks.ROUTES,
     *lists.ROUTES,
+    *one_item.ROUTES,
     *operate.ROUTES,
 )

@@ -5,10 +5,13 @@ from typing import Annotated
 from msgspec import Meta
 
 from queueber.limits import (
+    ATTEMPTS_CEILING,
     ATTRIBUTES_MAX,
     BATCH_NAME_BYTES_MAX,
     DELAY_MS_MAX,
     ID_BYTES,
+    ITEM_BACKOFF_STEPS_MAX,
+    ITEM_TIMEOUT_MS_MAX,
     KEY_BYTES_MAX,
     LEASE_MS_MAX,
     PRIORITY_DEFAULT,
@@ -61,6 +64,29 @@ Attributes = Annotated[
 ]
 DelayMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
 LeaseMs = Annotated[int, Meta(ge=1, le=LEASE_MS_MAX)]
+Attempts = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=ATTEMPTS_CEILING,
+        description="Failures that make it a dead letter, in place of the queue's; 0: no limit.",
+    ),
+]
+ItemBackoff = Annotated[
+    list[DelayMs],
+    Meta(
+        max_length=ITEM_BACKOFF_STEPS_MAX,
+        description="Its delays after each failure, in place of the queue's; the last repeats.",
+    ),
+]
+TimeoutMs = Annotated[
+    int,
+    Meta(ge=1, le=ITEM_TIMEOUT_MS_MAX, description="How long a worker may take with it."),
+]
+ExpiresMs = Annotated[
+    int,
+    Meta(ge=1, le=DELAY_MS_MAX, description="So long after the add it dies, unless it was leased."),
+]
 LongMs = Annotated[int, Meta(ge=1, le=DELAY_MS_MAX)]
 Priority = Annotated[
     int, Meta(ge=0, le=PRIORITY_MAX, description=f"Higher first; {PRIORITY_DEFAULT} is usual.")

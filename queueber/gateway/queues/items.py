@@ -21,6 +21,8 @@ from queueber.gateway.settings import WAIT_MS, WAIT_MS_MAX
 from queueber.ids import made_at_ms
 from queueber.limits import (
     ADD_ITEMS_MAX,
+    AFTER_MAX,
+    FILTER_CHARS_MAX,
     PEEK_ITEMS_MAX,
     POLL_ITEMS_CEILING,
     PRIORITY_DEFAULT,
@@ -29,6 +31,7 @@ from queueber.limits import (
 )
 
 # --- add ------------------------------------------------------------------------------------------
+from queueber.model import ItemInfo
 
 
 class NewItem(msgspec.Struct, forbid_unknown_fields=True):
@@ -37,6 +40,10 @@ class NewItem(msgspec.Struct, forbid_unknown_fields=True):
     priority: fields.Priority = PRIORITY_DEFAULT
     key: fields.Key | None = None
     attributes: fields.Attributes = msgspec.field(default_factory=dict)
+    attempts: fields.Attempts | None = None
+    backoff_ms: fields.ItemBackoff = msgspec.field(default_factory=list)
+    timeout_ms: fields.TimeoutMs | None = None
+    expires_ms: fields.ExpiresMs | None = None
 
 
 class ProducerRef(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,6 +58,12 @@ class AddRequest(msgspec.Struct, forbid_unknown_fields=True):
     items: Annotated[list[NewItem], Meta(min_length=1, max_length=ADD_ITEMS_MAX)]
     batch: fields.Batch | None = None
     producer: ProducerRef | None = None
+    after: Annotated[list[fields.Id], Meta(max_length=AFTER_MAX)] = msgspec.field(
+        default_factory=list
+    )
+    """Items of the queue that all of these wait for."""
+    after_batch: fields.Batch | None = None
+    """A batch of the queue that all of these wait for."""
 
 
 class AddHeaders(msgspec.Struct, forbid_unknown_fields=True):
@@ -64,6 +77,9 @@ class AddHeaders(msgspec.Struct, forbid_unknown_fields=True):
     producer: Annotated[str | None, Meta(description="The producer's id.")] = None
     epoch: fields.Count = 0
     sequence: Annotated[int, Meta(ge=1, le=fields.COUNT_MAX)] = 1
+    attempts: fields.Attempts | None = None
+    timeout_ms: fields.TimeoutMs | None = None
+    expires_ms: fields.ExpiresMs | None = None
 
 
 class AddAnswer(msgspec.Struct):
@@ -86,7 +102,8 @@ async def add(call: Call[NoQuery, AddRequest | AddHeaders]) -> AddAnswer:
 async def _add(body: AddRequest, queue: AsyncQueue) -> AddedIds:
     items, producer = body.items, body.producer
     contents = [item.contents for item in items]
-    if producer is None and not body.batch and items == [NewItem(each) for each in contents]:
+    is_plain = producer is None and not (body.batch or body.after or body.after_batch)
+    if is_plain and items == [NewItem(each) for each in contents]:
         return await queue.add(contents)
     keys = [item.key for item in items]
     options: AddOptions = {
@@ -95,11 +112,25 @@ async def _add(body: AddRequest, queue: AsyncQueue) -> AddedIds:
         "key": keys if any(keys) else None,
         "attributes": [item.attributes for item in items],
         "batch": body.batch,
+        "attempts": [item.attempts for item in items],
+        "backoff": [_seconds(item.backoff_ms) or None for item in items],
+        "timeout": [_seconds_of(item.timeout_ms) for item in items],
+        "expires": [_seconds_of(item.expires_ms) for item in items],
+        "after": body.after,
+        "after_batch": body.after_batch,
     }
     if producer is None:
         return await queue.add(contents, **options)
     numbered = queue.producer(producer.id, producer.epoch)
     return await numbered.add(contents, sequence=producer.sequence, **options)
+
+
+def _seconds(times_ms: list[int]) -> list[float]:
+    return [each / SECOND_MS for each in times_ms]
+
+
+def _seconds_of(time_ms: int | None) -> float | None:
+    return None if time_ms is None else time_ms / SECOND_MS
 
 
 def _request_of(headers: AddHeaders, contents: bytes) -> AddRequest:
@@ -118,7 +149,18 @@ def _request_of(headers: AddHeaders, contents: bytes) -> AddRequest:
     except ValueError as error:
         raise invalid(f"headers: text is percent-encoded UTF-8: {error}") from None
     return AddRequest(
-        [NewItem(contents, headers.delay_ms, headers.priority, key, attributes)],
+        [
+            NewItem(
+                contents,
+                headers.delay_ms,
+                headers.priority,
+                key,
+                attributes,
+                headers.attempts,
+                timeout_ms=headers.timeout_ms,
+                expires_ms=headers.expires_ms,
+            )
+        ],
         batch,
         None if producer is None else ProducerRef(producer, headers.epoch, headers.sequence),
     )
@@ -140,9 +182,13 @@ class LeasedItem(msgspec.Struct):
     contents: fields.Contents
     added_at_ms: int
     attempt: int
+    deliveries: int
+    """How often it was leased, this time included."""
     key: str | None
     batch: str | None
     attributes: dict[str, str]
+    timeout_ms: int | None
+    """How long a worker may take with it, if it has a time limit of its own."""
 
 
 class PollAnswer(msgspec.Struct):
@@ -164,9 +210,11 @@ async def poll(call: Call[NoQuery, PollRequest]) -> PollAnswer | Response:
             item.contents,
             made_at_ms(item.id),
             item.attempt,
+            item.deliveries,
             item.key or None,
             item.batch or None,
             dict(item.attributes),
+            None if item.timeout is None else round(item.timeout * SECOND_MS),
         )
         for item in lease
     ]
@@ -189,6 +237,9 @@ def _raw_item(lease: AsyncLease) -> Response:
         return Response(status_code=204)
     item = lease.items[0]
     told = {"lease": lease.id.hex(), "id": item.id.hex(), "attempt": str(item.attempt)}
+    told["deliveries"] = str(item.deliveries)
+    if item.timeout is not None:
+        told["timeout-ms"] = str(round(item.timeout * SECOND_MS))
     texts = {"key": item.key, "batch": item.batch}
     told |= {name: quote(text, safe="") for name, text in texts.items() if text}
     headers = {f"queueber-{name}": value for name, value in told.items()}
@@ -203,6 +254,9 @@ class PeekQuery(msgspec.Struct, forbid_unknown_fields=True):
     after: Annotated[str, Meta(pattern="^([0-9a-fA-F]{2}){0,200}$")] = ""
     """`next` of another page."""
     limit: Annotated[int, Meta(ge=1, le=PEEK_ITEMS_MAX)] = PEEK_ITEMS_MAX
+    where: Annotated[str, Meta(max_length=FILTER_CHARS_MAX)] = ""
+    """A condition as in SQL: `item.error LIKE '%timeout%' AND attributes.region = 'eu'`. A page may
+    then be empty though it has a `next`."""
 
 
 class PeekedItem(msgspec.Struct):
@@ -214,12 +268,17 @@ class PeekedItem(msgspec.Struct):
     attributes: dict[str, str]
     priority: int
     attempts: int
+    deliveries: int
     at_ms: int
     """Ready: since when. Delayed: until when. Leased: the end of the lease. Dead: since when."""
     lease: fields.Id | None
     reason: str | None
     last_error: str | None
     attempt_times_ms: list[int]
+    after: list[fields.Id]
+    """Items that it waits for; until then `at_ms` is the end of the year 9999."""
+    after_batch: str | None
+    """The batch that it waits for."""
 
 
 class PeekAnswer(msgspec.Struct):
@@ -232,26 +291,30 @@ async def peek(call: Call[PeekQuery, None]) -> PeekAnswer:
     query = call.query
     queue = present_queue(call)
     await call.take_turn()
-    page = await queue.peek(query.state, limit=query.limit, after=bytes.fromhex(query.after))
-    items = [
-        PeekedItem(
-            item.id.hex(),
-            item.contents,
-            item.added_at_ms,
-            item.key or None,
-            item.batch or None,
-            dict(item.attributes),
-            item.priority,
-            item.attempts,
-            item.at_ms,
-            item.lease_id.hex() or None,
-            item.reason or None,
-            item.last_error or None,
-            list(item.attempt_times_ms),
-        )
-        for item in page.items
-    ]
-    return PeekAnswer(items, page.next.hex() or None)
+    after = bytes.fromhex(query.after)
+    page = await queue.peek(query.state, limit=query.limit, after=after, where=query.where)
+    return PeekAnswer(list(map(shown_item, page.items)), page.next.hex() or None)
+
+
+def shown_item(item: ItemInfo) -> PeekedItem:
+    return PeekedItem(
+        item.id.hex(),
+        item.contents,
+        item.added_at_ms,
+        item.key or None,
+        item.batch or None,
+        dict(item.attributes),
+        item.priority,
+        item.attempts,
+        item.deliveries,
+        item.at_ms,
+        item.lease_id.hex() or None,
+        item.reason or None,
+        item.last_error or None,
+        list(item.attempt_times_ms),
+        [each.hex() for each in item.after],
+        item.after_batch or None,
+    )
 
 
 _ID = "0192f0c1a2b37c4d8e5f60718293a4b5"
@@ -264,7 +327,10 @@ ROUTES = (
         "item, whose other fields are headers such as `Queueber-Key`. The queue is created if it "
         "does not exist.",
         body=AddRequest, raw_headers=AddHeaders, answer=AddAnswer, status=201,
-        errors=(errors.ResourceExhausted, errors.Aborted, errors.OutcomeUnknown),
+        errors=(
+            errors.NotFound, errors.FailedPrecondition, errors.ResourceExhausted, errors.Aborted,
+            errors.OutcomeUnknown,
+        ),
         body_example={"items": [{"contents": "aGVsbG8=", "key": "order-17"}]},
         answer_example={"ids": [_ID], "duplicates": [], "is_repeat": False},
     ),
@@ -280,7 +346,8 @@ ROUTES = (
             "items": [
                 {
                     "id": _ID, "contents": "aGVsbG8=", "added_at_ms": 1730000000000, "attempt": 1,
-                    "key": "order-17", "batch": None, "attributes": {},
+                    "deliveries": 1, "key": "order-17", "batch": None, "attributes": {},
+                    "timeout_ms": None,
                 }
             ],
         },

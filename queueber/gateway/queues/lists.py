@@ -12,6 +12,7 @@ from queueber.gateway.queues.named_queue import present_queue
 from queueber.gateway.queues.results import ReceiptAnswer, shown_receipt
 from queueber.gateway.routes import Route
 from queueber.limits import BATCH_NUMBER_MAX, BATCHES_LIST_MAX, LEASES_LIST_MAX
+from queueber.model import LeaseInfo
 
 
 class LeasesQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -50,17 +51,17 @@ class BatchesAnswer(msgspec.Struct):
 async def list_leases(call: Call[LeasesQuery, None]) -> LeasesAnswer:
     after = bytes.fromhex(call.query.after)
     page = await present_queue(call).leases(limit=call.query.limit, after=after)
-    found = [
-        LeaseAnswer(
-            each.lease_id.hex(),
-            each.holder or None,
-            each.items,
-            each.polled_at_ms,
-            each.expires_at_ms,
-        )
-        for each in page.leases
-    ]
-    return LeasesAnswer(found, page.next.hex() or None)
+    return LeasesAnswer(list(map(shown_lease, page.leases)), page.next.hex() or None)
+
+
+def shown_lease(lease: LeaseInfo) -> LeaseAnswer:
+    return LeaseAnswer(
+        lease.lease_id.hex(),
+        lease.holder or None,
+        lease.items,
+        lease.polled_at_ms,
+        lease.expires_at_ms,
+    )
 
 
 async def list_batches(call: Call[BatchesQuery, None]) -> BatchesAnswer:

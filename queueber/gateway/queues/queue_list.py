@@ -19,6 +19,7 @@ from queueber.limits import (
     BATCH_NUMBER_MAX,
     CAP_BY_BYTES_MAX,
     CAP_ITEMS_MAX,
+    DEAD_AGE_MS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     HOUR_MS,
@@ -49,6 +50,7 @@ _ItemBytes = Annotated[
 _CapItems = Annotated[int, Meta(ge=0, le=CAP_ITEMS_MAX)]
 _CapBy = Annotated[str, Meta(max_length=CAP_BY_BYTES_MAX // 4)]
 _RateMs = Annotated[int, Meta(ge=0, le=RATE_MS_MAX)]
+_DeadAge = Annotated[int, Meta(ge=0, le=DEAD_AGE_MS_MAX)]
 _DEFAULTS = QueueSettings()
 
 
@@ -76,6 +78,10 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
     batch_keep_ms: _BatchKeep = _DEFAULTS.batch_keep_ms
     cap_by: _CapBy = ""
     cap_by_concurrency_max: _CapItems = 0
+    cap_by_rate_items: _CapItems = 0
+    cap_by_rate_ms: _RateMs = 0
+    dead_age_ms: _DeadAge = 0
+    """Dead letters that died longer ago are deleted; 0: no limit."""
 
 
 class SettingsChanges(msgspec.Struct, forbid_unknown_fields=True):
@@ -102,6 +108,9 @@ class SettingsChanges(msgspec.Struct, forbid_unknown_fields=True):
     batch_keep_ms: _BatchKeep | UnsetType = UNSET
     cap_by: _CapBy | UnsetType = UNSET
     cap_by_concurrency_max: _CapItems | UnsetType = UNSET
+    cap_by_rate_items: _CapItems | UnsetType = UNSET
+    cap_by_rate_ms: _RateMs | UnsetType = UNSET
+    dead_age_ms: _DeadAge | UnsetType = UNSET
 
 
 class QueueAnswer(msgspec.Struct):
@@ -137,6 +146,12 @@ class QueueAnswer(msgspec.Struct):
     batches: int
     parked: int
     """Those of `ready` that wait for a lease of their cap key to end."""
+    callbacks: int
+    """Callbacks of batches whose item was not added yet."""
+    waiting: int
+    """Those of `delayed` that wait for other items or a batch."""
+    dead_dropped_total: int
+    """Dead letters that were deleted because of `dead_age_ms`."""
 
 
 class QueuePage(msgspec.Struct):

@@ -13,7 +13,7 @@ from queueber.gateway.queues.named_queue import present_queue
 from queueber.gateway.routes import NoQuery, Route
 from queueber.gateway.settings import WAIT_MS_MAX
 from queueber.limits import READ_ITEMS_MAX, READER_NAME_BYTES_MAX, SECOND_MS
-from queueber.model import Receipt
+from queueber.model import Receipt, Result
 
 _WaitMs = Annotated[int, Meta(ge=0, le=WAIT_MS_MAX)]
 
@@ -118,20 +118,21 @@ async def read_results(call: Call[ResultsQuery, None]) -> ResultsAnswer:
         wait=query.wait_ms / SECOND_MS,
     )
     page = await (call.wait(reading) if query.wait_ms else reading)
-    found = [
-        ResultAnswer(
-            each.offset,
-            each.id.hex(),
-            each.result,
-            each.completed_at_ms,
-            each.attempt,
-            each.key or None,
-            each.batch or None,
-            dict(each.attributes),
-        )
-        for each in page.results
-    ]
+    found = list(map(shown_result, page.results))
     return ResultsAnswer(found, page.next_offset, page.missed)
+
+
+def shown_result(result: Result) -> ResultAnswer:
+    return ResultAnswer(
+        result.offset,
+        result.id.hex(),
+        result.result,
+        result.completed_at_ms,
+        result.attempt,
+        result.key or None,
+        result.batch or None,
+        dict(result.attributes),
+    )
 
 
 async def list_readers(call: Call[NoQuery, None]) -> ReadersAnswer:

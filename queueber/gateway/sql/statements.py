@@ -64,7 +64,10 @@ async def run_sql(call: Call[NoQuery, SqlRequest]) -> SqlResponse:
     assert isinstance(bound, Bound)
     if bound.used >= bound.limit:
         raise too_many(bound.limit)
-    bounds = Bounds(seconds_max=settings.sql_timeout_ms / SECOND_MS)
+    bounds = Bounds(
+        seconds_max=settings.sql_timeout_ms / SECOND_MS,
+        lease_seconds=settings.consume_lease_ms / SECOND_MS,
+    )
     try:
         with bound.taken():
             running = execute(call.client, asked.sql, asked.params, bounds)

@@ -31,6 +31,7 @@ OPERATIONS = {
     "redriven": "redriven_total",
     "cancelled": "cancelled_total",
     "duplicate": "duplicates_total",
+    "dropped": "dead_dropped_total",
 }
 """The counter of each operation."""
 _totals: Callable[[Counters], tuple[int, ...]] = attrgetter(*OPERATIONS.values())

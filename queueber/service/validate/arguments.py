@@ -95,11 +95,11 @@ def one_for_each(field: str, values: Sequence[T], count: int) -> Sequence[T]:
     return values
 
 
-def check_client_name(name: str) -> None:
-    """What a caller calls itself, for the logs."""
-    check_text("name", name, CLIENT_NAME_BYTES_MAX)
+def check_client_name(field: str, name: str) -> None:
+    """What a caller calls itself or its machine, for the logs."""
+    check_text(field, name, CLIENT_NAME_BYTES_MAX)
     if not name.isprintable():
-        raise InvalidArgument(f"name: {name!r} has characters that cannot be printed")
+        raise InvalidArgument(f"{field}: {name!r} has characters that cannot be printed")
 
 
 def check_text(field: str, text: str, bytes_max: int) -> None:
@@ -134,3 +134,8 @@ def check_chunk(data: bytes) -> None:
         raise InvalidArgument(
             f"data: {len(data)} bytes are too many; the limit of a call is {LOAD_CHUNK_BYTES}"
         )
+
+
+def check_column(field: str, column: Sequence[object], count: int) -> None:
+    if len(column) != count:
+        raise InvalidArgument(f"{field}: {len(column)} for {count} items; give one for each")

@@ -6,6 +6,7 @@ from queueber.engine.loads.part_check import check_partition
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import (
     ADD_ITEMS_MAX,
+    AFTER_MAX,
     ATTRIBUTES_BYTES_MAX,
     ATTRIBUTES_MAX,
     BATCH_NAME_BYTES_MAX,
@@ -22,7 +23,8 @@ from queueber.limits import (
     SPLIT_PARTS_MAX,
 )
 from queueber.model import NewItems, Origin, largest_size, total_size
-from queueber.service.validate.arguments import check_text
+from queueber.service.validate.arguments import check_column, check_ids, check_text
+from queueber.service.validate.item_options import check_options
 
 BACKOFF_DELAY_MS = -1
 """In place of a delay: the queue's backoff."""
@@ -30,6 +32,44 @@ _CURSOR_BYTES_MAX = 64
 
 
 def check_new_items(items: NewItems, *, item_bytes_max: int, message_bytes_max: int) -> None:
+    _check_sizes(items, item_bytes_max=item_bytes_max, message_bytes_max=message_bytes_max)
+    contents = items.contents
+    _check_order(items)
+    if items.keys:
+        check_column("keys", items.keys, len(contents))
+        for key in items.keys:
+            if key:
+                check_text("key", key, KEY_BYTES_MAX)
+    if items.attributes:
+        check_attributes(items.attributes, len(contents))
+    if items.batch:
+        check_batch(items.batch)
+    if items.producer is not None:
+        check_text("producer.id", items.producer.id, PRODUCER_ID_BYTES_MAX)
+        if items.producer.sequence == 0:
+            raise InvalidArgument("producer.sequence: 0; the first call of an epoch has 1")
+    if items.origin is not None:
+        _check_origin(items.origin, len(contents))
+    if items.options:
+        check_options(items)
+    if items.after or items.after_batch:
+        _check_after(items)
+
+
+def _check_after(items: NewItems) -> None:
+    if items.origin is not None:
+        raise InvalidArgument("after: rows of a load do not wait for others")
+    if len(items.after) > AFTER_MAX:
+        raise InvalidArgument(
+            f"after: {len(items.after)} items are too many to wait for; the limit is {AFTER_MAX}, "
+            "or have the item wait for a batch"
+        )
+    check_ids("after", items.after)
+    if items.after_batch:
+        check_text("afterBatch", items.after_batch, BATCH_NAME_BYTES_MAX)
+
+
+def _check_sizes(items: NewItems, *, item_bytes_max: int, message_bytes_max: int) -> None:
     contents = items.contents
     if not contents and items.producer is not None:
         raise InvalidArgument("items: the call has none; a call of a producer adds at least one")
@@ -50,22 +90,6 @@ def check_new_items(items: NewItems, *, item_bytes_max: int, message_bytes_max: 
             f"contents: the call has {size} bytes; the limit is {message_bytes_max}, "
             "send several calls"
         )
-    _check_order(items)
-    if items.keys:
-        check_column("keys", items.keys, len(contents))
-        for key in items.keys:
-            if key:
-                check_text("key", key, KEY_BYTES_MAX)
-    if items.attributes:
-        check_attributes(items.attributes, len(contents))
-    if items.batch:
-        check_batch(items.batch)
-    if items.producer is not None:
-        check_text("producer.id", items.producer.id, PRODUCER_ID_BYTES_MAX)
-        if items.producer.sequence == 0:
-            raise InvalidArgument("producer.sequence: 0; the first call of an epoch has 1")
-    if items.origin is not None:
-        _check_origin(items.origin, len(contents))
 
 
 def _check_origin(origin: Origin, count: int) -> None:
@@ -93,11 +117,6 @@ def _check_order(items: NewItems) -> None:
             raise InvalidArgument(
                 f"priority: {max(items.priorities)} is too high; it must be 0 to {PRIORITY_MAX}"
             )
-
-
-def check_column(field: str, column: Sequence[object], count: int) -> None:
-    if len(column) != count:
-        raise InvalidArgument(f"{field}: {len(column)} for {count} items; give one for each")
 
 
 def check_attributes(column: Sequence[Mapping[str, str]], count: int) -> None:

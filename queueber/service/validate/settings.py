@@ -10,6 +10,7 @@ from queueber.limits import (
     BATCH_NUMBER_MAX,
     CAP_BY_BYTES_MAX,
     CAP_ITEMS_MAX,
+    DEAD_AGE_MS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     LEASE_MS_MAX,
@@ -38,6 +39,9 @@ def check_settings(settings: QueueSettings, item_bytes_max: int) -> None:
     check_range("rateItems", s.rate_items, 0, CAP_ITEMS_MAX)
     check_range("rateMs", s.rate_ms, 0, RATE_MS_MAX)
     check_range("capByConcurrencyMax", s.cap_by_concurrency_max, 0, CAP_ITEMS_MAX)
+    check_range("capByRateItems", s.cap_by_rate_items, 0, CAP_ITEMS_MAX)
+    check_range("capByRateMs", s.cap_by_rate_ms, 0, RATE_MS_MAX)
+    check_range("deadAgeMs", s.dead_age_ms, 0, DEAD_AGE_MS_MAX)
     if (size := len(s.cap_by.encode())) > CAP_BY_BYTES_MAX:
         raise InvalidArgument(f"capBy: it has {size} bytes; the limit is {CAP_BY_BYTES_MAX}")
 

@@ -48,18 +48,22 @@ from queueber.model import (
     total_size,
 )
 from queueber.service.validate.arguments import (
+    check_column,
     check_ids,
     check_many,
     check_queue_name,
     check_text,
 )
-from queueber.service.validate.items import attributes_bytes, check_attributes, check_column
+from queueber.service.validate.items import attributes_bytes, check_attributes
 from queueber.service.validate.settings import check_range, check_settings
 
 RESERVED = "queue/"
 """The beginning of the names under which the results of queues are read."""
 
 _NAME = re.compile(rf"[A-Za-z0-9._/-]{{1,{TOPIC_NAME_BYTES_MAX}}}", re.ASCII)
+_CAPS_OF_QUEUES = (
+    "concurrency_max", "rate_items", "cap_by", "cap_by_concurrency_max", "cap_by_rate_items",
+)  # fmt: skip
 
 
 def check_topic_name(name: str, field: str = "name") -> None:
@@ -257,9 +261,14 @@ def check_group_settings(settings: GroupSettings, item_bytes_max: int) -> None:
         )
     check_settings(settings.leases, item_bytes_max)
     caps = settings.leases
-    if caps.concurrency_max or caps.rate_items or caps.cap_by or caps.cap_by_concurrency_max:
+    if any(getattr(caps, name) for name in _CAPS_OF_QUEUES):
         raise InvalidArgument(
             "settings: a group has no caps of a queue; give inFlightMax to limit what is leased"
+        )
+    if settings.leases.dead_age_ms:
+        raise InvalidArgument(
+            f"deadAgeMs: {settings.leases.dead_age_ms} is given, but a group keeps its dead "
+            "letters for as long as its topic keeps their messages; leave it out"
         )
     if settings.in_flight_max and settings.kind is not GroupKind.SHARED:
         raise InvalidArgument(

@@ -110,6 +110,7 @@ SYSTEM: dict[str, pa.Schema] = {
             "redriven_total": pa.int64(),
             "cancelled_total": pa.int64(),
             "duplicates_total": pa.int64(),
+            "dead_dropped_total": pa.int64(),
             "lease_seconds": pa.float64(),
             "attempts_max": pa.int32(),
             "items_max": pa.int64(),
@@ -121,6 +122,8 @@ SYSTEM: dict[str, pa.Schema] = {
     "system.leases": pa.schema(
         {
             "queue": pa.string(),
+            "topic": pa.string(),
+            "group_id": pa.string(),
             "lease": pa.string(),
             "holder": pa.string(),
             "holder_name": pa.string(),

@@ -28,6 +28,7 @@ class CoroutineRunner(Runner):
         super().__init__(call_soon, on_finished, limit)
         self._call = call if limit is None else self._limited(call, limit)
         self._concurrency = concurrency
+        self._begins = True
         self._running: dict[WorkItem, Any] = {}
         """With each item what cancels its handler: an asyncio task or a cancel scope of trio."""
 
@@ -36,13 +37,17 @@ class CoroutineRunner(Runner):
             if lease is None or item.lease is lease:
                 task.cancel()
 
+    def cancel_at_once(self) -> None:
+        self._begins = False
+        self.cancel()
+
     def _start(self, item: WorkItem) -> Any:
         """Start the handler, and return what cancels it. `_end` is called when it has ended."""
         raise NotImplementedError
 
     def _begin(self) -> None:
         waiting, running = self._waiting, self._running
-        while not waiting.empty() and len(running) < self._concurrency:
+        while self._begins and not waiting.empty() and len(running) < self._concurrency:
             item = self._next()
             if item is None:
                 return

@@ -14,13 +14,13 @@ from queueber.worker.handlers.work_item import WorkItem
 class JobItem(WorkItem):
     """An item of a worker with kinds of jobs."""
 
-    __slots__ = ("kind", "timeout")
+    __slots__ = ("has_backoff", "kind")
 
+    has_backoff: bool
+    """Whether the server knows a backoff of the item's own, in place of that of its kind."""
     kind: "Kind"
-    timeout: float | None
-    """The seconds that its handler may take, if the item or its kind has a limit of its own.
-
-    Both are set before the item goes to a handler."""
+    """All are set before the item goes to a handler, and so is `timeout`: the seconds that its
+    handler may take, if the item or its kind has a limit of its own."""
 
     @property
     def job(self) -> str:
@@ -45,8 +45,16 @@ class Kind:
         return self.backoff[min(attempt, len(self.backoff)) - 1] if self.backoff else None
 
 
+class NoHandler:
+    """A function that an app calls with arguments: it is no handler of items."""
+
+
 class Kinds(ABC):
     """Finds the kind of each item. A worker takes one in place of a handler."""
+
+    reference = ""
+    """The name by which a worker was given it, which its processes import in turn: the module may
+    do more than define it, such as setting up a framework."""
 
     @abstractmethod
     def all_kinds(self) -> Sequence[Kind]:
@@ -54,7 +62,8 @@ class Kinds(ABC):
 
     @abstractmethod
     def kind_of(self, item: JobItem) -> Kind | str:
-        """The kind, with `item.value` and `item.timeout` set; the name of one that is unknown."""
+        """The kind, with `item.value`, `item.timeout` and `item.has_backoff` set; the name of one
+        that is unknown."""
 
     @abstractmethod
     def queue_weights(self) -> Mapping[str, int]:

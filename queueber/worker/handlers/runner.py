@@ -66,6 +66,9 @@ class Runner:
         """Cancel the handlers of one lease, or all of them."""
         raise NotImplementedError
 
+    def cancel_at_once(self) -> None:
+        """Cancel coroutines and begin none, from a signal handler: the pool has no turn before."""
+
     async def close(self) -> None:
         """End idle threads and tasks. Handlers that do not end in time are abandoned."""
         raise NotImplementedError

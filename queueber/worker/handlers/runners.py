@@ -51,6 +51,9 @@ class BothRunners:
     def cancel(self, lease: HeldLease | None = None) -> None:
         self._tasks.cancel(lease)
 
+    def cancel_at_once(self) -> None:
+        self._tasks.cancel_at_once()
+
     async def close(self) -> None:
         await self._threads.close()
         await self._tasks.close()
@@ -62,16 +65,18 @@ class BothRunners:
 def make_runner(settings: WorkerSettings, on_finished: OnFinished) -> Runner | BothRunners:
     handler: Any = settings.find_handler()
     chain = Chain([Tracing(), *settings.find_middleware()], settings.source)
-    if not isinstance(handler, Kinds):
-        timeout = settings.timeout_seconds
-        limit = None if timeout is None else TimeLimit(timeout, chain.on_error)
-        if is_coroutine_function(handler):
-            return _tasks(settings, chain, handler, limit, on_finished)
-        return _threads(settings, chain, handler, limit, on_finished)
 
     def new_limit() -> TimeLimit:
         own = attrgetter("timeout")
         return TimeLimit(settings.timeout_seconds, chain.on_error, own_limit=own)
+
+    if not isinstance(handler, Kinds):
+        # Messages have no time limits of their own.
+        may_be_late = settings.topic is None or settings.timeout_seconds is not None
+        limit = new_limit() if may_be_late else None
+        if is_coroutine_function(handler):
+            return _tasks(settings, chain, handler, limit, on_finished)
+        return _threads(settings, chain, handler, limit, on_finished)
 
     are_coroutines = {kind.is_coroutine for kind in handler.all_kinds()}
     if are_coroutines == {True}:

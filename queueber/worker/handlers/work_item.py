@@ -54,7 +54,15 @@ class WorkItem(Item):
 
     def __init__(self, item: Item, lease: HeldLease) -> None:
         super().__init__(
-            item.id, item.contents, item.attempt, item.key, item.attributes, item.batch, item._lease
+            item.id,
+            item.contents,
+            item.attempt,
+            item.key,
+            item.attributes,
+            item.batch,
+            item._lease,
+            item.deliveries,
+            item.timeout,
         )
         self.lease = lease
         self.value = item.contents

@@ -27,7 +27,7 @@ class InProcessRun:
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(partial(self._pool.stop, now=now))
         if now:
-            self._pool.monitor.interrupt()
+            self._pool.interrupt()
 
     def stats(self) -> WorkerStats:
         return self._pool.stats()

@@ -6,8 +6,9 @@ leases and a worker that does not stop. A thread looks whether the loop still tu
 
 import asyncio
 import contextlib
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from queueber.clock import seconds
 from queueber.worker.handlers.time_limit import stack_of_thread
@@ -15,8 +16,11 @@ from queueber.worker.progress import EventLogger
 
 BLOCKED_SECONDS = 5.0
 """How long a loop does not turn before it is called blocked."""
+HURRIED_SECONDS = 1.0
+"""The same once the worker was told to end at once."""
 
 _CHECK_SECONDS = 1.0
+_LOOK_SECONDS = 0.1
 _FRAMES_SHOWN = 3
 
 
@@ -25,6 +29,7 @@ class LoopMonitor:
         self._log = log
         self._is_over = threading.Event()
         self._is_blocked = False
+        self._is_hurried = threading.Event()
         self._thread_id = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -40,16 +45,20 @@ class LoopMonitor:
         finally:
             self._is_over.set()
 
-    def interrupt(self) -> None:
+    def interrupt(self, cancel_others: Callable[[], None]) -> None:
         """If a coroutine blocks the loop of this very thread, cancel it where it is.
 
-        Called by a signal handler, which is the one thing that still runs there.
+        Called by a signal handler, which is the one thing that still runs there. The others are
+        cancelled, too: those that have not begun would block the loop next. A loop that is found
+        to be blocked later is interrupted then.
         """
+        self._is_hurried.set()
         if not self._is_blocked or threading.get_ident() != self._thread_id:
             return
         task = asyncio.current_task(self._loop)
         if task is not None:
             self._is_blocked = False
+            cancel_others()
             task.cancel()
             raise asyncio.CancelledError
 
@@ -61,7 +70,7 @@ class LoopMonitor:
             except RuntimeError:
                 return  # it is closed
             # A loop that has ended meanwhile is not blocked.
-            if turned.wait(BLOCKED_SECONDS) or self._is_over.is_set():
+            if self._turns(turned, asked_at) or self._is_over.is_set():
                 continue
             self._is_blocked = True
             self._log.warning(
@@ -73,8 +82,23 @@ class LoopMonitor:
             while not turned.wait(_CHECK_SECONDS):
                 if self._is_over.is_set():
                     return
+                self._interrupt_again()
             self._is_blocked = False
             self._log.info("event_loop_free", seconds=round(seconds() - asked_at, 1))
+
+    def _turns(self, turned: threading.Event, asked_at: float) -> bool:
+        while not turned.wait(_LOOK_SECONDS):
+            limit = HURRIED_SECONDS if self._is_hurried.is_set() else BLOCKED_SECONDS
+            if seconds() - asked_at >= limit:
+                return False
+        return True
+
+    def _interrupt_again(self) -> None:
+        """The signal that told the worker to end came too early, or to another coroutine."""
+        is_main = self._thread_id == threading.main_thread().ident
+        # The worker handles signals if it runs in the main thread, and its processes ignore this.
+        if self._is_hurried.is_set() and self._is_blocked and is_main:
+            signal.pthread_kill(self._thread_id, signal.SIGINT)
 
     def _where(self) -> str:
         """The innermost calls, the last one first."""

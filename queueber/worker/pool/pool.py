@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue, connect_async
+from queueber.limits import CLIENT_NAME_BYTES_MAX
 from queueber.worker.handlers.kinds import JobItem, Kinds
 from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished, Runner
 from queueber.worker.handlers.runners import BothRunners, make_runner
@@ -84,6 +85,11 @@ class Pool:
         if now:
             self._is_stopping_now.set()
 
+    def interrupt(self) -> None:
+        """End coroutines that block the loop, from a signal handler on its thread."""
+        runner = self._runner
+        self.monitor.interrupt(runner.cancel_at_once if runner is not None else lambda: None)
+
     @property
     def is_retiring(self) -> bool:
         """Whether the run ended because of a handler, and its process is to be replaced."""
@@ -111,6 +117,7 @@ class Pool:
             settings.address,
             connect_timeout=settings.connect_seconds,
             retry_timeout=_RETRY_SECONDS,
+            name=_client_name(settings.source),
             token=settings.token,
             tls=settings.tls,
         )
@@ -186,7 +193,7 @@ class Pool:
                     lost.append(item)
                 continue
             if isinstance(outcome, Failed):
-                if outcome.delay is None and isinstance(item, JobItem):
+                if outcome.delay is None and isinstance(item, JobItem) and not item.has_backoff:
                     outcome = replace(outcome, delay=item.kind.delay_after(item.attempt))  # noqa: PLW2901
                 self._counters.timed_out += outcome.is_late
                 self._failure_log.record(item, outcome.error)
@@ -268,3 +275,9 @@ class Pool:
 
     def _release_unknown(self, items: list[WorkItem]) -> None:
         self._feeds.send([(item, Unfinished.UNKNOWN_KIND) for item in items])
+
+
+def _client_name(source: str) -> str:
+    """How the server's log and lists of leases name it: printable, and as long as names may be."""
+    name = f"worker of {''.join(filter(str.isprintable, source))}"
+    return name.encode()[:CLIENT_NAME_BYTES_MAX].decode(errors="ignore")

@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 import signal
+from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnProcess
 
 from queueber.worker.processes import worker_process
@@ -51,7 +52,9 @@ class ProcessSlot:
             args=(self._settings, commands, messages),
             name=f"{worker_process.PROCESS_NAME}{self.number}",
         )
-        # Ctrl-C is blocked until the process has installed its own handling of it.
+        # Ctrl-C is blocked until the process has installed its own handling of it. The start of
+        # Python's resource tracker would let it through again, so that comes before.
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process.start()

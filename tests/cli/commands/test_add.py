@@ -321,3 +321,39 @@ def test_add_ends_quietly_when_nobody_reads_the_ids(
         _, stderr = adding.communicate(timeout=30)
 
     assert (adding.returncode, stderr) == (141, b"")
+
+
+def test_add_gives_items_what_is_their_own(cli: Cli, queue: queueber.Queue, tmp_path: Path) -> None:
+    lines = b'{"contents": "b", "attempts": 2, "backoff": [0], "timeout": 7}\n{"contents": "c"}\n'
+    (tmp_path / "lines").write_bytes(lines)
+    flags = ["--attempts", "1", "--backoff", "1,10", "--timeout", "30", "--expires", "600"]
+
+    cli("add", "-q", queue.name, *flags, "a")
+    with (tmp_path / "lines").open("rb") as stdin:
+        added = cli("add", "-q", queue.name, "--jsonl", *flags, stdin=stdin)
+
+    assert (added.code, added.stderr) == (0, "")
+    lease = queue.poll(3)
+    assert [item.timeout for item in lease] == [30, 7, 30]
+    outcomes = [outcome.value for outcome in lease.fail("no")]
+    assert outcomes == ["died", "retried", "died"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--attempts", "1001"], "1001 is not in the range 0<=x<=1000"),
+        (["--backoff", "1,x"], "'x' is not a number of seconds"),
+        (["--timeout", "0"], "'0' is too short"),
+        (["--expires", "soon"], "'soon' is not a number of seconds"),
+        (["--expires", "2030-01-01"], "has no time zone"),
+        (["--expires", "5", "--delay", "10"], "an item that expires after 5000 ms has a delay"),
+    ],
+)
+def test_add_refuses_wrong_options(
+    cli: Cli, queue: queueber.Queue, flags: list[str], told: str
+) -> None:
+    added = cli("add", "-q", queue.name, *flags, "a")
+
+    assert (added.code, queue.stats().added_total) == (2, 0)
+    assert told in added.stderr.replace("\n", " ")

@@ -250,7 +250,6 @@ def test_extend_of_a_lease_that_has_ended_ends_with_1(cli: Cli, queue: queueber.
         ["fail", NO_ID, "xyz"],
         ["release", "ab", NO_ID],
         ["cancel", "xyz"],
-        ["cancel"],
         ["redrive", "xyz"],
     ],
 )
@@ -259,6 +258,13 @@ def test_what_is_no_id_is_wrong_usage(cli: Cli, arguments: list[str]) -> None:
 
     assert (outcome.code, outcome.stdout) == (2, "")
     assert "hex digits" in outcome.stderr or "Missing argument" in outcome.stderr
+
+
+def test_cancel_wants_ids_or_a_key_or_a_batch(cli: Cli) -> None:
+    outcome = cli("cancel")
+
+    assert (outcome.code, outcome.stdout) == (2, "")
+    assert "give ids, --key or --batch, and one of them only" in outcome.stderr
 
 
 def test_without_ids_the_whole_lease_is_meant(cli: Cli, client: queueber.Client) -> None:

@@ -26,6 +26,41 @@ def test_cancel_deletes_items_in_whatever_state(cli: Cli, queue: queueber.Queue)
     assert (queue.stats().ready, queue.stats().leased) == (0, 0)
 
 
+def test_items_are_rescheduled_and_run_now(cli: Cli, queue: queueber.Queue) -> None:
+    held = queue.add(b"held")[0].hex()
+    queue.poll()
+    ready = queue.add(b"ready")[0].hex()
+
+    later = cli("reschedule", "-q", queue.name, ready, "--delay", "600")
+    state_later = (queue.stats().ready, queue.stats().delayed)
+    at = cli("reschedule", "-q", queue.name, ready, held, "--at", "2100-01-01T00:00Z")
+    passed = cli("reschedule", "-q", queue.name, ready, "--at", "2020-01-01T00:00Z")
+    state_passed = (queue.stats().ready, queue.stats().delayed)
+    cli("reschedule", "-q", queue.name, ready, "--delay", "600")
+    now = cli("run-now", "-q", queue.name, ready, held, "--json")
+
+    assert (later.code, later.stdout, later.stderr) == (0, f"{ready}  rescheduled\n", "")
+    assert state_later == (0, 1)
+    assert (at.code, at.stdout) == (2, "")
+    assert "the limit is 366 days from now" in at.stderr
+    assert (passed.code, state_passed) == (0, (1, 0))
+    assert now.code == 1
+    assert json.loads(now.stdout) == {"rescheduled": [ready], "notRescheduled": [held]}
+    assert (queue.stats().ready, queue.stats().delayed) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "flags", [[], ["--delay", "1", "--at", "2100-01-01T00:00Z"], ["--at", "2026-12-24T08:00"]]
+)
+def test_reschedule_needs_one_time_with_its_zone(
+    cli: Cli, queue: queueber.Queue, flags: list[str]
+) -> None:
+    refused = cli("reschedule", "-q", queue.name, NO_ID, *flags)
+
+    assert (refused.code, refused.stdout) == (2, "")
+    assert "--at" in refused.stderr or "no time zone" in refused.stderr
+
+
 FILL: dict[str, Callable[[queueber.Queue], object]] = {
     "ready": lambda queue: queue.add([b"x"] * 1500),
     "delayed": lambda queue: queue.add([b"x"] * 1500, delay=1000),
@@ -218,3 +253,26 @@ def test_pause_for_no_time_or_too_long_is_wrong_usage(
     assert (paused.code, paused.stdout) == (2, "")
     assert told in paused.stderr
     assert queue.stats().paused_until_ms == 0
+
+
+def test_cancel_by_key_and_batch(cli: Cli, queue: queueber.Queue) -> None:
+    queue.add(b"a", key="k")
+    queue.add([b"b", b"c"], batch="night")
+
+    by_key = cli("cancel", "-q", queue.name, "--key", "k")
+    again = cli("cancel", "-q", queue.name, "--key", "k")
+    unconfirmed = cli("cancel", "-q", queue.name, "--batch", "night")
+    by_batch = cli("cancel", "-q", queue.name, "--batch", "night", "--yes", "--json")
+    unknown = cli("cancel", "-q", queue.name, "--batch", "no", "--yes")
+    both = cli("cancel", "-q", queue.name, "--batch", "b", "--key", "k")
+    none = cli("cancel", "-q", queue.name)
+
+    assert (by_key.code, by_key.stdout) == (0, "1 item cancelled\n")
+    assert again.code == 1
+    assert "0 items cancelled: the queue remembers no item with the key 'k'" in again.stdout
+    assert (unconfirmed.code, unconfirmed.stdout) == (2, "")
+    assert json.loads(by_batch.stdout) == {"cancelled": 2}
+    assert (unknown.code, unknown.stdout) == (4, "")
+    assert "knows no batch 'no'" in unknown.stderr
+    assert both.code == none.code == 2
+    assert "give ids, --key or --batch, and one of them only" in both.stderr

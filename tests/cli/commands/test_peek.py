@@ -126,6 +126,9 @@ def test_peek_json_has_every_field(cli: Cli, client: queueber.Client) -> None:
         "reason": "failed once (attempts_max)",
         "lastError": "no route",
         "attemptTimesMs": list(item.attempt_times_ms),
+        "deliveries": 1,
+        "after": [],
+        "afterBatch": None,
     }
 
 

@@ -42,18 +42,22 @@ def test_poll_json_has_the_contents_as_text_and_as_bytes(cli: Cli, queue: queueb
                 "contents": "größer",
                 "contentsBase64": "Z3LDtsOfZXI=",
                 "attempt": 1,
+                "deliveries": 1,
                 "key": None,
                 "attributes": {},
                 "batch": None,
+                "timeout": None,
             },
             {
                 "id": ids[1].hex(),
                 "contents": None,
                 "contentsBase64": "/w==",
                 "attempt": 1,
+                "deliveries": 1,
                 "key": None,
                 "attributes": {},
                 "batch": None,
+                "timeout": None,
             },
         ],
     }
@@ -77,6 +81,7 @@ def test_poll_tells_what_else_there_is_of_an_item(cli: Cli, queue: queueber.Queu
     [item_json] = as_json["items"]
     assert (item_json["attempt"], item_json["key"], item_json["batch"]) == (3, "order-17", "night")
     assert item_json["attributes"] == attributes
+    assert item_json["deliveries"] == 3
     assert raw.stdout == "x\n"
 
 

@@ -1,6 +1,7 @@
 import itertools
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,7 @@ EVERY_FLAG = {
     "--concurrency-max": "5",
     "--rate": "100/60",
     "--cap-by": "who",
+    "--dead-age": "3600",
 }
 EVERY_SETTING = QueueSettings(
     items_max=10,
@@ -81,7 +83,31 @@ EVERY_SETTING = QueueSettings(
     rate_items=100,
     rate_ms=60_000,
     cap_by="who",
+    dead_age_ms=3_600_000,
 )
+
+
+def test_caps_by_an_attribute_are_set_changed_and_taken_away(
+    cli: Cli, client: queueber.Client
+) -> None:
+    refused = cli("queues", "create", "capped", "--cap-by-rate", "100/60")
+    cli("queues", "create", "capped", "--cap-by", "who", "--cap-by-concurrency-max", "5")
+    changed = cli("queues", "configure", "capped", "--cap-by-rate", "100/60")
+    shown = cli("queues", "show", "capped").stdout
+    capped = settings_of(client, "capped")
+    cli("queues", "configure", "capped", "--cap-by-rate", "0", "--cap-by-concurrency-max", "0")
+
+    assert (refused.code, refused.stdout, changed.code) == (2, "", 0)
+    assert "name the attribute that cap_by_rate is about" in refused.stderr
+    assert "100 in 1 min" in shown
+    by_who = QueueSettings(cap_by="who")
+    expected: dict[str, Any] = {
+        "cap_by_rate_items": 100,
+        "cap_by_rate_ms": 60_000,
+        "cap_by_concurrency_max": 5,
+    }
+    assert capped == replace(by_who, **expected)
+    assert settings_of(client, "capped") == by_who
 
 
 def test_queues_create_with_every_setting(cli: Cli, client: queueber.Client) -> None:
@@ -127,6 +153,7 @@ def test_queues_create_with_a_list_of_delays(cli: Cli, client: queueber.Client) 
         (["--dedup-window", "1e9"], "too long; the limit is 2,592,000 seconds (30 d)"),
         (["--dedup-window", "1e12"], "'1e12' is too long; give less than 1e+12 seconds"),
         (["--result-age", "1e8"], "too long; the limit is 31,622,400 seconds (366 d)"),
+        (["--dead-age", "1e8"], "too long; the limit is 31,622,400 seconds (366 d)"),
         (["--lease", "1e7"], "too long; the limit is 604,800 seconds (7 d)"),
         (["--backoff", "1,1e8"], "'1e8' is too long; the limit is 31,622,400 seconds"),
         (["--item-bytes-max", str(1 << 40)], "Error: --item-bytes-max: "),
@@ -204,6 +231,8 @@ def test_queues_show_tells_the_settings(cli: Cli, client: queueber.Client) -> No
         "batches kept for": "7 d",
         "capped by": "none",
         "leased at once of each, limit": "none",
+        "rate of each, limit": "none",
+        "dead letters kept for": "ever",
     }
     assert json.loads(as_json.stdout)["leaseMs"] == 90_000
     assert (unknown.code, unknown.stdout) == (4, "")

@@ -308,6 +308,61 @@ def test_a_second_signal_interrupts_a_coroutine_that_blocks_the_loop(
     assert (stats.ready, stats.leased, stats.dead) == (1, 0, 0)
 
 
+def test_two_signals_end_a_worker_whose_coroutines_would_all_block(
+    outside: Cli, queue: queueber.Queue, folder: Path, module: str
+) -> None:
+    """Both come before anybody has noticed that the loop is blocked, and others wait to begin."""
+    queue.add([b"x"] * 20)
+    command = ["work", f"{module}:block", "-q", queue.name, "-c", "3"]
+    working = outside.start(*command, stderr=subprocess.PIPE)
+    while queue.stats().leased == 0:
+        assert working.poll() is None
+    time.sleep(0.2)
+
+    for _ in range(2):
+        working.send_signal(signal.SIGINT)
+        time.sleep(0.2)  # else they are one
+    _, stderr = working.communicate(timeout=WAIT_SECONDS)
+
+    assert working.returncode == 130, stderr
+    assert b"Traceback" not in stderr
+    stats = queue.stats()
+    assert (stats.ready, stats.leased, stats.dead) == (20, 0, 0)
+
+
+def test_ctrl_c_while_processes_start_ends_them_without_a_traceback(
+    outside: Cli, queue: queueber.Queue, folder: Path, module: str
+) -> None:
+    (folder / "sitecustomize.py").write_text(
+        # A process imports the program first, as it would a slow one.
+        "import multiprocessing, pathlib, sys, time\n"
+        "if 'spawn_main' in ' '.join(sys.orig_argv):\n"
+        f"    pathlib.Path({str(folder / 'starting')!r}).touch()\n"
+        "    time.sleep(1)\n"
+    )
+    path = f"{folder}:{outside.environment['PYTHONPATH']}"
+    working = subprocess.Popen(
+        [sys.executable, "-m", "queueber", "work", f"{module}:hang", "-q", queue.name, "-p", "1"],
+        env={
+            **os.environ,
+            "QUEUEBER_ADDRESS": outside.address,
+            **outside.environment,
+            "PYTHONPATH": path,
+        },
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    while not (folder / "starting").exists():
+        assert working.poll() is None
+
+    os.killpg(working.pid, signal.SIGINT)
+    _, stderr = working.communicate(timeout=WAIT_SECONDS)
+
+    assert working.returncode == 0, stderr
+    assert b"Traceback" not in stderr
+    assert b"worker_process_died" not in stderr
+
+
 def test_ctrl_c_in_a_terminal_reaches_all_processes_and_counts_once(
     outside: Cli, queue: queueber.Queue, folder: Path, module: str
 ) -> None:

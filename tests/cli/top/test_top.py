@@ -107,6 +107,7 @@ def test_s_sorts_by_the_next_column(
         terminal.wait_for(r"polls\s+\S+")  # other tests may have left more queues than fit
         terminal.forget()
         terminal.press(b"s")
+        terminal.wait_for(r"polls\s+\S+")
         terminal.wait_for(filled.name)
         first = re.search(r"polls\s+(\S+)", terminal.text)
         assert first is not None

@@ -1,5 +1,7 @@
 """Deliveries: credits that the program grants, acknowledgements by offset, and their end."""
 
+import asyncio
+
 import pytest
 
 import queueber
@@ -111,6 +113,21 @@ def test_deliveries_of_a_closed_topic_end_once_all_came(topic: queueber.Topic) -
         assert deliveries.is_over
         assert deliveries.ack(1)
     assert topic.describe_group("g").cursors == [1]
+
+
+def test_what_comes_while_they_are_closed_is_let_go(topic: queueber.Topic) -> None:
+    topic.publish([bytes(1000)] * 4)
+    for _ in range(50):
+        with topic.deliveries("g") as deliveries:
+            deliveries.grant(4)
+        calls = deliveries._calls
+        assert calls._ready is None
+    of_server = [
+        task
+        for task in asyncio.all_tasks(calls._connection.loop)
+        if "deliver_context" in repr(task.get_coro())
+    ]
+    assert of_server == []
 
 
 def test_only_an_ordered_group_is_sought_in(topic: queueber.Topic) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +11,9 @@ import pytest
 import queueber
 from queueber import Backoff, ItemState, LeasePage
 from queueber.testing import ServerProcess
+
+ID = bytes(16)
+NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001  that is the mistake
 
 
 def counts(queue: queueber.Queue) -> tuple[int, int, int, int]:
@@ -73,6 +78,27 @@ def test_cancelled_items_are_gone_whatever_their_state(queue: queueber.Queue) ->
     assert queue.cancel(ready) == [False]
     assert queue.cancel([]) == []
     assert queue.stats().cancelled_total == 3
+
+
+def test_items_are_rescheduled_to_a_moment_a_delay_or_now(queue: queueber.Queue) -> None:
+    [leased] = queue.add(b"leased")
+    lease = queue.poll()
+    [delayed] = queue.add(b"delayed", delay=600)
+    [ready] = queue.add(b"ready")
+    at = datetime.now(UTC) + timedelta(hours=1)
+
+    assert queue.reschedule([leased, delayed, ready], at=at) == [False, True, True]
+
+    visible_ms = [item.at_ms for item in queue.peek("delayed").items]
+    assert visible_ms == [pytest.approx(at.timestamp() * 1000, abs=5000)] * 2
+    assert queue.reschedule(ready, delay=timedelta(minutes=1)) == [True]
+    assert [item.id for item in queue.peek("delayed").items] == [ready, delayed]
+    assert queue.reschedule(delayed, delay=0) == [True]
+    assert queue.reschedule(ready, at=at - timedelta(days=1)) == [True]
+    assert queue.reschedule([], delay=0) == []
+    assert counts(queue) == (2, 0, 1, 0)
+    assert queue.poll(5).ids == [delayed, ready]
+    assert lease.remove() == [True]
 
 
 def test_purge_deletes_the_items_of_one_state(queue: queueber.Queue) -> None:
@@ -158,6 +184,8 @@ def test_settings_are_given_in_the_words_of_users(client: queueber.Client) -> No
         rate=(100, 0.5),
         cap_by="who",
         cap_by_concurrency_max=6,
+        cap_by_rate=(7, 60),
+        dead_age=timedelta(days=2),
     )
 
     assert client.queue("set").stats().settings == queueber.QueueSettings(
@@ -178,7 +206,34 @@ def test_settings_are_given_in_the_words_of_users(client: queueber.Client) -> No
         rate_ms=500,
         cap_by="who",
         cap_by_concurrency_max=6,
+        cap_by_rate_items=7,
+        cap_by_rate_ms=60_000,
+        dead_age_ms=2 * 86_400_000,
     )
+
+
+def test_age_of_dead_letters_is_set_and_taken_away(client: queueber.Client) -> None:
+    client.create_queue("aged", dead_age=1.5)
+    aged = client.queue("aged").stats().settings
+
+    client.configure_queue("aged", dead_age=None)
+
+    assert aged == queueber.QueueSettings(dead_age_ms=1500)
+    assert client.queue("aged").stats().settings == queueber.QueueSettings()
+
+
+def test_a_cap_by_an_attribute_is_changed_without_naming_it_again(
+    client: queueber.Client,
+) -> None:
+    client.create_queue("capped-apart", cap_by="who", cap_by_concurrency_max=1)
+
+    client.configure_queue("capped-apart", cap_by_concurrency_max=2, cap_by_rate=(5, 1))
+    both = client.queue("capped-apart").stats().settings
+    client.configure_queue("capped-apart", cap_by_rate=None)
+
+    expected = queueber.QueueSettings(cap_by="who", cap_by_concurrency_max=2)
+    assert both == replace(expected, cap_by_rate_items=5, cap_by_rate_ms=1000)
+    assert client.queue("capped-apart").stats().settings == expected
 
 
 def test_a_rate_is_taken_away_with_none(client: queueber.Client) -> None:
@@ -232,6 +287,9 @@ def test_a_queue_that_is_not_there_cannot_be_configured_and_is_not_made(
         ({"lease": 604_801}, "lease: 604801 s is too long; the limit is 604800"),
         ({"dedup_window": 1e9}, "dedup_window: 1000000000 s is too long; the limit is 2592000"),
         ({"result_age": 1e9}, "result_age: 1000000000 s is too long; the limit is 31622400"),
+        ({"dead_age": 1e9}, "dead_age: 1000000000 s is too long; the limit is 31622400"),
+        ({"dead_age": -1}, "dead_age: -1"),
+        ({"dead_age": "old"}, "dead_age: 'old'"),
         ({"backoff": [1e9]}, "backoff: 1000000000 s is too long; the limit is 31622400"),
         ({"attempts_max": -1}, "attempts_max: -1"),
         ({"isolation": 1}, "isolation: 1 is neither True nor False"),
@@ -247,7 +305,8 @@ def test_a_queue_that_is_not_there_cannot_be_configured_and_is_not_made(
         ({"concurrency_max": 1_000_001}, "concurrency_max: 1000001 is too many"),
         ({"cap_by": 5}, "cap_by: 5 is not the name of an attribute"),
         ({"cap_by": "x" * 257}, "cap_by: it has 257 bytes; the limit is 256"),
-        ({"cap_by_concurrency_max": 1}, "cap_by: it is empty; name the attribute"),
+        ({"cap_by_rate": (0, 60)}, "cap_by_rate: 0 items; give 1 or more, or None for no limit"),
+        ({"cap_by_rate": (5, 86_401)}, "cap_by_rate: 86401 s is too long; the limit is 86400"),
         ({"rate": 5}, "rate: 5 is not a pair of items and seconds, as (100, 60)"),
         ({"rate": (0, 60)}, "rate: 0 items; give 1 or more, or None for no limit"),
         ({"rate": (5, 0)}, "rate: 0 is too short"),
@@ -266,6 +325,23 @@ def test_bad_settings_are_refused(
     assert "refused" not in {stats.name for stats in client.queues()}
 
 
+@pytest.mark.parametrize("cap", [{"cap_by_concurrency_max": 1}, {"cap_by_rate": (1, 1)}])
+def test_a_cap_by_an_attribute_is_refused_without_its_name(
+    client: queueber.Client, cap: dict[str, object]
+) -> None:
+    client.create_queue("uncapped")
+    before = client.queue("uncapped").stats().settings
+
+    told = f"cap_by: it is empty; name the attribute that {next(iter(cap))} is about"
+    with pytest.raises(queueber.InvalidArgument, match=told):
+        client.create_queue("refused", **cap)  # type: ignore[arg-type]
+    with pytest.raises(queueber.InvalidArgument, match=told):
+        client.configure_queue("uncapped", **cap)  # type: ignore[arg-type]
+
+    assert "refused" not in {stats.name for stats in client.queues()}
+    assert client.queue("uncapped").stats().settings == before
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [
@@ -275,6 +351,15 @@ def test_bad_settings_are_refused(
         (lambda q: q.peek(after="x"), "after: 'x'"),
         (lambda q: q.purge(None), "state: None"),
         (lambda q: q.cancel(b"short"), "ids: b'short'"),
+        (lambda q: q.reschedule(b"short", delay=0), "ids: b'short'"),
+        (lambda q: q.reschedule([ID]), "at: give either at or delay"),
+        (
+            lambda q: q.reschedule([ID], at=datetime.now(UTC), delay=1),
+            "at: give either at or delay",
+        ),
+        (lambda q: q.reschedule([ID], at=NAIVE), "at: 2026-01-01 00:00:00 has no"),
+        (lambda q: q.reschedule([ID], delay=-1), "delay: -1"),
+        (lambda q: q.reschedule([ID], delay=1e9), "delay: "),
         (lambda q: q.redrive("text"), "ids: 'text'"),
         (lambda q: q.pause(0), "seconds: 0"),
     ],
@@ -368,3 +453,31 @@ def test_a_shared_group_lists_its_leases_and_has_no_batches(client: queueber.Cli
     assert (held.lease_id, held.items, bool(held.holder)) == (lease.id, 2, True)
     with pytest.raises(queueber.FailedPrecondition, match="which has no 'listBatches'"):
         topic.group("workers").batches()
+
+
+def test_items_are_cancelled_by_key_and_by_batch_in_every_state(client: queueber.Client) -> None:
+    client.create_queue("cancel-many", attempts_max=1)
+    queue = client.queue("cancel-many")
+    queue.add(b"keyed", key="k")
+    assert (queue.cancel_key("k"), queue.cancel_key("k")) == (True, False)
+    queue.add(b"dead", batch="b")
+    kill_all(queue)
+    kept = queue.add([b"plain", b"other"], batch="other")
+    held = queue.poll(2)
+    queue.add([b"x"] * 1500, batch="b")
+    leased = queue.poll(3)
+    queue.add([b"y"] * 10, batch="b", delay=60)
+
+    assert queue.cancel_batch("b") == 1511
+
+    assert counts(queue) == (0, 0, 2, 0)
+    receipt = queue.receipt("b")
+    assert (receipt.added, receipt.dead, receipt.live, receipt.complete) == (1511, 1511, 0, True)
+    assert leased.complete([b""] * 3) == [False] * 3
+    assert held.remove() == [True] * 2
+    assert sorted(kept) == sorted(held.ids)
+    assert queue.cancel_batch("b") == 0
+    with pytest.raises(queueber.InvalidArgument, match="batch: "):
+        queue.cancel_batch("")
+    with pytest.raises(queueber.InvalidArgument, match="key: "):
+        queue.cancel_key("k" * 513)

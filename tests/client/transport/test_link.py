@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 import queueber
-from queueber.client.transport.link import Link, TopicRef, error_of
+from queueber.client.transport.link import Link, TopicRef, error_of, program_name
 from queueber.errors import Internal, InvalidArgument, NotFound, QueueberError, ResourceExhausted
 from queueber.limits import QUEUES_MAX
 from queueber.testing import running_server
@@ -22,7 +22,7 @@ def test_name_of_a_client_is_in_the_log_beside_what_it_did() -> None:
 
     named = {each["event"]: each for each in events}
     assert named["queue_created"]["client"] == "nightly job"
-    assert "client" not in named["queue_deleted"]
+    assert named["queue_deleted"]["client"] == program_name()
 
 
 def test_name_that_is_too_long_is_refused_before_anything_is_sent() -> None:

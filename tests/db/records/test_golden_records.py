@@ -16,15 +16,14 @@ from queueber.db.records.blocks import (
     pack_attributes,
     unpack_attributes,
 )
+from queueber.db.records.dead_letters import decode_dead, encode_dead
 from queueber.db.records.leases import decode_lease, encode_lease
 from queueber.db.records.queues import decode_queue, encode_queue
 from queueber.db.records.runs import (
     MarkFields,
-    decode_dead,
     decode_held,
     decode_mark,
     decode_run,
-    encode_dead,
     encode_held,
     encode_mark,
     encode_run,
@@ -101,12 +100,31 @@ GOLDEN_QUEUE_WITH_BATCHES = """
     050000003a000000 0500000015000000 6f72646572730000 0600000000000000 0700000000000000
 """
 # The same with a cap by an attribute.
-GOLDEN_QUEUE = """
+GOLDEN_QUEUE_WITH_CAP_BY = """
     000000001b000000 0000000013000300 0068e5cf8b010000 0100000000000000 0200000000000000
     0300000000000000 0400000000000000 0500000000000000 0800000000000000 000000000000f83f
     0900000000000000 000000000000d03f 0a00000000000000 0b00000000000000 0c00000000000000
     6052e6cf8b010000 0d0000000e000000 0f00000000000000 9096980000000000 11840c2400000000
     1200000000000000 090000003a000000 0d00000015000000 0500000022000000 6f72646572730000
+    77686f0000000000 0600000000000000 0700000000000000
+"""
+# The same with a rate by an attribute.
+GOLDEN_QUEUE_WITH_CAP_BY_RATE = """
+    000000001c000000 0000000014000300 0068e5cf8b010000 0100000000000000 0200000000000000
+    0300000000000000 0400000000000000 0500000000000000 0800000000000000 000000000000f83f
+    0900000000000000 000000000000d03f 0a00000000000000 0b00000000000000 0c00000000000000
+    6052e6cf8b010000 0d0000000e000000 0f00000000000000 9096980000000000 11840c2400000000
+    1200000013000000 1400000000000000 090000003a000000 0d00000015000000 0500000022000000
+    6f72646572730000 77686f0000000000 0600000000000000 0700000000000000
+"""
+# The same with an age of dead letters.
+GOLDEN_QUEUE = """
+    000000001d000000 0000000015000300 0068e5cf8b010000 0100000000000000 0200000000000000
+    0300000000000000 0400000000000000 0500000000000000 0800000000000000 000000000000f83f
+    0900000000000000 000000000000d03f 0a00000000000000 0b00000000000000 0c00000000000000
+    6052e6cf8b010000 0d0000000e000000 0f00000000000000 9096980000000000 11840c2400000000
+    1200000013000000 1400000000000000 1500000000000000 090000003a000000
+    0d00000015000000 0500000022000000 6f72646572730000
     77686f0000000000 0600000000000000 0700000000000000
 """
 GOLDEN_ATTRIBUTES = "0001 61 0000 0002 c3b6 0003 78797a"
@@ -143,6 +161,9 @@ RECORD = (
         batch_keep_ms=17,
         cap_by="who",
         cap_by_concurrency_max=18,
+        cap_by_rate_items=19,
+        cap_by_rate_ms=20,
+        dead_age_ms=21,
     ),
     1_700_000_060_000,
 )
@@ -197,13 +218,16 @@ def test_leases_and_queues_have_their_golden_bytes() -> None:
     assert decode_lease(bytes.fromhex(GOLDEN_LEASE)) == LEASE
     assert encode_queue(*RECORD) == bytes.fromhex(GOLDEN_QUEUE)
     assert decode_queue(bytes.fromhex(GOLDEN_QUEUE)) == RECORD
-    named: dict[str, Any] = {"cap_by": "", "cap_by_concurrency_max": 0}
-    plain = replace(RECORD[2], **named)
+    rated = replace(RECORD[2], dead_age_ms=0)
+    named = replace(rated, cap_by_rate_items=0, cap_by_rate_ms=0)
+    plain = replace(named, cap_by="", cap_by_concurrency_max=0)
     bare = replace(plain, concurrency_max=0, rate_items=0, rate_ms=0, **WITHOUT_BATCHES)
     earlier = {
         GOLDEN_QUEUE_WITHOUT_CAPS: bare,
         GOLDEN_QUEUE_WITH_CAPS: replace(plain, **WITHOUT_BATCHES),
         GOLDEN_QUEUE_WITH_BATCHES: plain,
+        GOLDEN_QUEUE_WITH_CAP_BY: named,
+        GOLDEN_QUEUE_WITH_CAP_BY_RATE: rated,
     }
     for stored, settings in earlier.items():
         assert decode_queue(bytes.fromhex(stored)) == (*RECORD[:2], settings, RECORD[3])

@@ -42,6 +42,9 @@ settings_of_any_kind = st.builds(
     batch_keep_ms=numbers,
     cap_by=texts,
     cap_by_concurrency_max=st.integers(0, (1 << 32) - 1),
+    cap_by_rate_items=st.integers(0, (1 << 32) - 1),
+    cap_by_rate_ms=numbers,
+    dead_age_ms=numbers,
 )
 
 
@@ -74,9 +77,9 @@ ids = st.binary(min_size=16, max_size=16)
 levels = st.dictionaries(
     st.integers(0, 9), st.tuples(numbers, st.binary(min_size=24, max_size=24)), max_size=10
 )
-counters_of_any_kind = st.builds(Counters, *[numbers] * 30, last_id=ids, levels=levels)
+counters_of_any_kind = st.builds(Counters, *[numbers] * 36, last_id=ids, levels=levels)
 
-DUE_FIELDS = {"lease_due_ms", "delayed_due_ms", "forget_due_ms"}
+DUE_FIELDS = {"lease_due_ms", "delayed_due_ms", "forget_due_ms", "cap_due_ms", "expiry_due_ms"}
 
 
 def packed_levels(counters: Counters) -> bytes:
@@ -167,18 +170,35 @@ GOLDEN_COUNTERS_WITHOUT_CAPS = """
     0000000000000000 0009000000000000 00020000018bcfe5 6800018bcfe56800 7abc9234567890ab
     cdef000000000000
 """
-# The same, of a queue with caps.
-GOLDEN_COUNTERS = """
-    000000002c000000 000000001e000200 0100000000000000 0200000000000000 0300000000000000
+# The same, of a queue with caps and callbacks.
+GOLDEN_COUNTERS_WITH_CALLBACKS = """
+    000000002e000000 0000000020000200 0100000000000000 0200000000000000 0300000000000000
     0400000000000000 0500000000000000 0600000000000000 0700000000000000 0800000000000000
     0900000000000000 0a00000000000000 0b00000000000000 0c00000000000000 0d00000000000000
     0e00000000000000 0f00000000000000 1000000000000000 1100000000000000 1200000000000000
     1300000000000000 1400000000000000 1500000000000000 1600000000000000 1700000000000000
     1800000000000000 1900000000000000 1a00000000000000 1b00000000000000
-    1c00000000000000 1d00000000000000 1e00000000000000 0500000082000000 0900000012020000
+    1c00000000000000 1d00000000000000 1e00000000000000 1f00000000000000
+    2000000000000000 0500000082000000 0900000012020000
     018bcfe568007abc 9234567890abcdf0 0400000000000000 0300000000000000 0000000000000000
     0000000000000000 0009000000000000 00020000018bcfe5 6800018bcfe56800 7abc9234567890ab
     cdef000000000000
+"""
+# The same, of one with rates by an attribute, items that expire or wait, and dead letters that are
+# dropped.
+GOLDEN_COUNTERS = """
+    0000000035000000 0000000027000200 0100000000000000 0200000000000000 0300000000000000
+    0400000000000000 0500000000000000 0600000000000000 0700000000000000 0800000000000000
+    0900000000000000 0a00000000000000 0b00000000000000 0c00000000000000 0d00000000000000
+    0e00000000000000 0f00000000000000 1000000000000000 1100000000000000 1200000000000000
+    1300000000000000 1400000000000000 1500000000000000 1600000000000000 1700000000000000
+    1800000000000000 1900000000000000 1a00000000000000 1b00000000000000 1c00000000000000
+    1d00000000000000 1e00000000000000 1f00000000000000 2000000000000000 2100000000000000
+    2200000000000000 2300000000000000 2400000000000000 2500000000000000
+    2600000000000000 2700000000000000 0500000082000000
+    0900000012020000 018bcfe568007abc 9234567890abcdf0
+    0400000000000000 0300000000000000 0000000000000000 0000000000000000 0009000000000000
+    00020000018bcfe5 6800018bcfe56800 7abc9234567890ab cdef000000000000
 """
 COUNTERS = Counters(
     ready=1,
@@ -211,6 +231,15 @@ COUNTERS = Counters(
     slots=28,
     parked=29,
     caps_to_review=30,
+    callbacks=31,
+    callback_records=32,
+    cap_dues=33,
+    cap_due_ms=34,
+    expiring=35,
+    expiry_due_ms=36,
+    waiting=37,
+    waits_due=38,
+    dead_dropped_total=39,
     last_id=ID_2,
     levels={9: (2, due_part(1_700_000_000_000, ID_1)), 4: (3, LOWEST_DUE)},
 )
@@ -219,5 +248,24 @@ COUNTERS = Counters(
 def test_counters_have_their_golden_bytes() -> None:
     assert encode_counters(COUNTERS) == bytes.fromhex(GOLDEN_COUNTERS)
     assert decode_counters(bytes.fromhex(GOLDEN_COUNTERS)) == COUNTERS
-    without = replace(COUNTERS, rate_full_at_us=0, slots=0, parked=0, caps_to_review=0)
+    with_callbacks = replace(
+        COUNTERS,
+        cap_dues=0,
+        cap_due_ms=0,
+        expiring=0,
+        expiry_due_ms=0,
+        waiting=0,
+        waits_due=0,
+        dead_dropped_total=0,
+    )
+    assert decode_counters(bytes.fromhex(GOLDEN_COUNTERS_WITH_CALLBACKS)) == with_callbacks
+    without = replace(
+        with_callbacks,
+        rate_full_at_us=0,
+        slots=0,
+        parked=0,
+        caps_to_review=0,
+        callbacks=0,
+        callback_records=0,
+    )
     assert decode_counters(bytes.fromhex(GOLDEN_COUNTERS_WITHOUT_CAPS)) == without

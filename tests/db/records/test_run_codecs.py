@@ -6,24 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from queueber.db.records.dead_letters import decode_dead, encode_dead
 from queueber.db.records.keys import split_due_part
 from queueber.db.records.runs import (
     HELD_BYTES,
     RUN_BYTES,
     Run,
-    decode_attempts,
-    decode_dead,
     decode_entry,
     decode_held,
     decode_run,
-    encode_attempts,
-    encode_dead,
     encode_held,
     encode_run,
     entry_at,
     make_run,
 )
-from queueber.limits import ATTEMPTS_CEILING
 from tests.support.entries import plain_run
 
 numbers = st.integers(0, (1 << 64) - 1)
@@ -39,7 +35,6 @@ any_run = st.builds(
     mark=st.binary(min_size=10, max_size=10),
 )
 NOW_MS = 1_700_000_000_000
-GOLDEN_ATTEMPTS = bytes.fromhex("0002 0000018bcfe56800 0000018bcfe56801 c3b6 21")
 
 
 @given(run=any_run, at_ms=numbers)
@@ -82,19 +77,3 @@ def test_runs_of_another_width_are_refused(change: int) -> None:
             decode_held(changed)
         with pytest.raises(struct.error):
             decode_dead(run.last, changed)
-
-
-def test_attempts_have_their_golden_bytes() -> None:
-    assert encode_attempts([NOW_MS, NOW_MS + 1], "ö!") == GOLDEN_ATTEMPTS
-    assert decode_attempts(GOLDEN_ATTEMPTS) == ([NOW_MS, NOW_MS + 1], "ö!")
-
-
-@given(times_ms=st.lists(numbers, max_size=20), error=st.text(max_size=100))
-def test_attempts_round_trip(times_ms: list[int], error: str) -> None:
-    assert decode_attempts(encode_attempts(times_ms, error)) == (times_ms, error)
-
-
-def test_as_many_attempts_as_a_queue_may_allow_round_trip() -> None:
-    times_ms = [NOW_MS + n for n in range(ATTEMPTS_CEILING)]
-
-    assert decode_attempts(encode_attempts(times_ms, "")) == (times_ms, "")

@@ -6,20 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from queueber.db.records.cutting import cut, join, join_entries, part, pick, singles
 from queueber.db.records.keys import TIME_BYTES, due_part
-from queueber.db.records.runs import (
-    Entry,
-    Run,
-    count_items,
-    cut,
-    entry_at,
-    join,
-    join_entries,
-    make_run,
-    part,
-    pick,
-    singles,
-)
+from queueber.db.records.runs import Entry, Run, count_items, entry_at, make_run
 from queueber.ids import ItemId, shifted
 from tests.support.entries import plain_run
 from tests.support.run_model import (

@@ -336,3 +336,18 @@ def test_take_in_of_no_files_does_nothing(store: Store) -> None:
     store.take_in(Family.ITEMS, [])
 
     assert dump(store)["items"] == []
+
+
+def test_a_store_from_before_a_family_was_added_is_read_once_a_server_has_added_it(
+    tmp_path: Path,
+) -> None:
+    with RocksStore(tmp_path) as store:
+        fill(store, range(3))
+        store.database.drop_column_family(Family.ITEM_EXPIRY.family_name)
+
+    with pytest.raises(StorageCorrupt, match="older than item_expiry, which a server adds"):
+        RocksStore(tmp_path, read_only=True)
+    with RocksStore(tmp_path):
+        pass
+    with RocksStore(tmp_path, read_only=True) as store:
+        assert store.get(Family.ITEMS, key(2)) == b"v2"

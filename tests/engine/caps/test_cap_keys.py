@@ -163,7 +163,7 @@ def test_a_cap_that_is_taken_away_lets_all_go_however_many(rig: Rig) -> None:
     set_cap(rig, 0)
     rig.reopen()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("queueber.engine.caps.cap_keys.CAP_MOVED_MAX", 4)
+        patch.setattr("queueber.engine.caps.key_changes.CAP_MOVED_MAX", 4)
         rig.sweep_all()
 
     assert rig.stats().parked == 0
@@ -210,7 +210,7 @@ def test_one_poll_parks_a_bounded_number_and_has_itself_looked_at_again(rig: Rig
     add(rig, "a" * 20 + "b")
     rig.poll(2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("queueber.engine.caps.cap_keys.CAP_MOVED_MAX", 8)
+        patch.setattr("queueber.engine.caps.parks.CAP_MOVED_MAX", 8)
         assert rig.poll(10) == NOTHING_POLLED
         assert rig.engine.agenda.next_ms() == rig.now_ms
         assert told(rig.poll(10)) == "b20"

@@ -123,3 +123,19 @@ def test_a_rate_that_is_raised_is_due_earlier(rig: Rig) -> None:
     set_caps(rig, rate_ms=1000)
 
     assert rig.engine.agenda.next_ms() == rig.now_ms + 1000
+    rig.now_ms += 1000
+    rig.sweep_all()
+    assert counts(rig, 1) == [1]
+
+
+def test_a_clock_that_was_set_back_costs_one_token(rig: Rig) -> None:
+    """The server reads it when it starts."""
+    set_caps(rig, concurrency_max=0, rate_items=4, rate_ms=1000)
+    rig.poll(4)
+    rig.now_ms -= 86_400_000
+    rig.reopen()
+    rig.sweep_all()
+
+    assert rig.poll(4) == NOTHING_POLLED
+    rig.now_ms += 250
+    assert counts(rig, 4) == [1]

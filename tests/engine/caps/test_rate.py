@@ -37,6 +37,33 @@ def test_a_clock_that_steps_back_costs_one_burst_at_most() -> None:
     assert rate.due_ms(spent, NOW_MS - 86_400_000) == NOW_MS - 86_400_000 + 100
 
 
+def test_a_rate_of_one_in_an_hour_allows_it_each_hour() -> None:
+    rate, hour_ms = Rate(1, 3_600_000), 3_600_000
+    spent = rate.take(0, 1, NOW_MS)
+
+    assert rate.due_ms(spent, NOW_MS) == NOW_MS + hour_ms
+    assert [rate.room(spent, NOW_MS + ms) for ms in (0, hour_ms - 1, hour_ms)] == [0, 0, 1]
+
+
+def test_several_tokens_are_back_later_than_one() -> None:
+    rate = Rate(100, 60_000)
+    spent = rate.take(0, 100, NOW_MS)
+
+    assert [rate.due_ms(spent, NOW_MS, n) - NOW_MS for n in (1, 2, 100)] == [600, 1200, 60_000]
+
+
+def test_a_number_that_is_corrected_is_due_after_one_token() -> None:
+    rate = Rate(10, 1000)
+    spent = rate.take(0, 10, NOW_MS)
+    earlier_ms = NOW_MS - 86_400_000
+    corrected = rate.within(spent, earlier_ms)
+
+    assert rate.room(spent, earlier_ms + 100) == 0
+    assert rate.room(corrected, earlier_ms + 100) == 1
+    assert rate.within(corrected, earlier_ms) == corrected
+    assert rate.within(spent, NOW_MS) == spent
+
+
 @given(
     items=st.integers(1, 1_000_000),
     ms=st.integers(1, 86_400_000),

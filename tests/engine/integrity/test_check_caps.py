@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import pytest
 
 from queueber.db.families import Family
+from queueber.db.records.keys import PREFIX_BYTES, due_part, split_due_part
 from queueber.db.store.contract import Batch
+from queueber.engine.caps.cap_keys import KeyRecord
 from queueber.engine.integrity.check_store import check_store
 from queueber.model import NewItems, QueueSettings
 from tests.support.rig import Rig
@@ -14,7 +16,7 @@ from tests.support.rig import Rig
 
 @pytest.fixture
 def rig() -> Iterator[Rig]:
-    made = Rig(QueueSettings(cap_by="who", cap_by_concurrency_max=1))
+    made = Rig(QueueSettings(cap_by="who", cap_by_rate_items=1, cap_by_rate_ms=1000))
     made.add_items(NewItems([b"x"] * 3, attributes=[{"who": "a"}] * 3))
     made.poll(3)
     yield made
@@ -40,6 +42,28 @@ def _says(value: bytes | None) -> Callable[[Rig, Batch], None]:
     return damage
 
 
+def due_by(rig: Rig) -> bytes:
+    ((key, _),) = rig.store.scan(Family.CAP_DUE, b"", b"\xff" * 8, 10)
+    return key
+
+
+def _of_rate(**changes: int) -> Callable[[Rig, Batch], None]:
+    def damage(rig: Rig, batch: Batch) -> None:
+        record = KeyRecord(rig.store.get(Family.CAP_KEYS, key_of(rig)))
+        for name, value in changes.items():
+            setattr(record, name, value)
+        batch.put(Family.CAP_KEYS, key_of(rig), record.encode())
+
+    return damage
+
+
+def _moved_earlier(rig: Rig, batch: Batch) -> None:
+    at_ms, digest = split_due_part(due_by(rig)[PREFIX_BYTES:])
+    batch.delete(Family.CAP_DUE, due_by(rig))
+    batch.put(Family.CAP_DUE, rig.queue.prefix + due_part(at_ms - 1, digest), b"")
+    _of_rate(due_ms=at_ms - 1)(rig, batch)
+
+
 @dataclass(frozen=True)
 class Case:
     name: str
@@ -54,6 +78,13 @@ CASES = [
     Case("too few parked", _says(b"\0\0\0\1\0\0\0\1")),
     Case("a parked item without its entry",
          lambda rig, batch: batch.delete(Family.PARKED, parked_by(rig))),
+    Case("a token of nobody", _of_rate(tokens=1)),
+    Case("an entry of cap_due that the record does not know", _of_rate(due_ms=5)),
+    Case("waiting for nothing", _of_rate(due_ms=0)),
+    Case("no entry of cap_due", lambda rig, batch: batch.delete(Family.CAP_DUE, due_by(rig))),
+    Case("an entry of cap_due of nobody",
+         lambda rig, batch: batch.put(Family.CAP_DUE, due_by(rig)[:-1] + b"x", b"")),
+    Case("an entry of cap_due before the first one", _moved_earlier),
     Case("a record of nobody",
          lambda rig, batch: batch.put(
              Family.CAP_KEYS, rig.queue.prefix + bytes(16), b"\0\0\0\1\0\0\0\0")),

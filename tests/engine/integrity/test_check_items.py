@@ -4,12 +4,10 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.blocks import encode_block
+from queueber.db.records.dead_letters import decode_dead, encode_dead
 from queueber.db.records.keys import due_part, level_part
 from queueber.db.records.runs import (
     Run,
-    decode_dead,
-    encode_attempts,
-    encode_dead,
     encode_run,
     new_mark,
 )
@@ -23,6 +21,7 @@ from tests.engine.damage import (
     steps,
 )
 from tests.engine.integrity.test_queue_entries import checked_queue
+from tests.support.entries import history_of
 from tests.support.rig import START_MS, Rig
 
 INDEX = Family.VISIBILITY_INDEX
@@ -234,25 +233,25 @@ ATTEMPTS = [
     Case(
         "I11",
         "a history has one time too many",
-        lambda d: d.put(Family.ATTEMPTS, d.failed, encode_attempts([1, 2], "")),
+        lambda d: d.put(Family.ATTEMPTS, d.failed, history_of([1, 2], "")),
     ),
     Case(
         "I11",
         "an item that never failed has a history",
-        lambda d: d.put(Family.ATTEMPTS, d.ready[0], encode_attempts([1], "")),
+        lambda d: d.put(Family.ATTEMPTS, d.ready[0], history_of([1], "")),
     ),
     Case(
         "I11",
         "an item that never was has a history",
-        lambda d: d.put(Family.ATTEMPTS, STRANGER, encode_attempts([1], "")),
+        lambda d: d.put(Family.ATTEMPTS, STRANGER, history_of([1], "")),
     ),
     Case(
         "I11",
         "an item inside a run has no history",
         steps(
             lambda d: d.remark(d.ready_key(), attempts=1),
-            lambda d: d.put(Family.ATTEMPTS, d.ready[1], encode_attempts([1], "")),
-            lambda d: d.put(Family.ATTEMPTS, STRANGER, encode_attempts([1], "")),
+            lambda d: d.put(Family.ATTEMPTS, d.ready[1], history_of([1], "")),
+            lambda d: d.put(Family.ATTEMPTS, STRANGER, history_of([1], "")),
         ),
     ),
     Case(

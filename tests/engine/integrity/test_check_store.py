@@ -22,14 +22,17 @@ from tests.engine.damage import LIVE_BATCH, PRODUCER, Case, Damage
 from tests.engine.integrity import (
     test_check_agenda,
     test_check_blocks,
+    test_check_callbacks,
     test_check_caps,
     test_check_counts,
     test_check_groups,
     test_check_items,
     test_check_loads,
+    test_check_options,
     test_check_routes,
     test_check_schedules,
     test_check_topics,
+    test_check_waits,
     test_message_logs,
     test_owners,
     test_records,
@@ -146,11 +149,14 @@ def test_every_rule_has_a_case() -> None:
     )
     of_topics = (
         test_check_agenda,
+        test_check_callbacks,
         test_check_caps,
         test_check_groups,
+        test_check_options,
         test_check_routes,
         test_check_schedules,
         test_check_topics,
+        test_check_waits,
         test_message_logs,
         test_owners,
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.queues import Counters, encode_counters
+from queueber.db.records.queues import Counters, decode_counters, encode_counters
 from queueber.db.records.topics import (
     Inherited,
 )
@@ -83,6 +83,18 @@ CASES = [
 
 def test_sound_topics_have_nothing_wrong() -> None:
     assert check_store(TopicDamage().store) == []
+
+
+def test_counters_that_were_written_before_one_was_added_are_sound() -> None:
+    """What the record does not have reads as 0: also a time, which is a lower bound."""
+    damage = TopicDamage()
+    kept = damage.store.get(Family.COUNTERS, damage.prefix("plain"))
+    counters = decode_counters(kept) if kept is not None else Counters()
+    counters.expiry_due_ms = counters.cap_due_ms = 0
+    damage.batch.put(Family.COUNTERS, damage.prefix("plain"), encode_counters(counters))
+    damage.write()
+
+    assert check_store(damage.store) == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])

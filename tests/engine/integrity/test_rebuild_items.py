@@ -5,14 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from queueber.db.families import Family
+from queueber.db.records.attempts import decode_attempts
 from queueber.db.records.blocks import Block, decode_leftover, encode_block
+from queueber.db.records.dead_letters import decode_dead, encode_dead
 from queueber.db.records.runs import (
     MarkFields,
-    decode_attempts,
-    decode_dead,
     decode_mark,
-    encode_attempts,
-    encode_dead,
     encode_mark,
 )
 from queueber.engine.integrity.check_store import check_store
@@ -24,6 +22,7 @@ from queueber.model import NewItems
 from tests.engine.damage import Case, Damage
 from tests.engine.integrity import test_check_blocks, test_check_counts, test_check_items
 from tests.engine.integrity.test_check_items import WITHOUT_BLOCK
+from tests.support.entries import history_of
 from tests.support.rig import QUEUE, START_MS, Rig
 
 INDEX = Family.VISIBILITY_INDEX
@@ -226,7 +225,7 @@ def test_run_is_cut_where_the_numbers_of_failures_differ(rig: Rig) -> None:
     batch = rig.store.batch()
     for at, times in {1: [1], 2: [1, 2], 3: [3, 4], 5: []}.items():
         key = rig.queue.prefix + ids[at]
-        batch.put(Family.ATTEMPTS, key, encode_attempts(times, "why"))
+        batch.put(Family.ATTEMPTS, key, history_of(times, "why"))
     rig.store.write(batch)
 
     assert list(rebuild_store(rig.store)) == []
@@ -241,7 +240,7 @@ def test_run_is_cut_where_the_numbers_of_failures_differ(rig: Rig) -> None:
 def test_history_of_no_item_goes(rig: Rig) -> None:
     d = Damage(rig)
     for item_id in (bytes(16), d.partly[1], d.after_ready(), b"\xff" * 16):
-        d.put(Family.ATTEMPTS, item_id, encode_attempts([1], ""))
+        d.put(Family.ATTEMPTS, item_id, history_of([1], ""))
 
     assert rebuild(d) == []
 
@@ -268,6 +267,19 @@ def test_marks_keep_what_is_the_items_own(rig: Rig) -> None:
     assert decode_mark(dead.mark) == MarkFields(group_max=5, priority=7)
     died = decode_dead(run.last, rig.dump()["dead"][0][1])[:2]
     assert died == (START_MS, 2)
+
+
+def test_dead_letter_with_a_reason_that_there_is_not_is_told_and_made_ready(rig: Rig) -> None:
+    """Every peek that met it would fail."""
+    d = Damage(rig)
+    d.put(Family.DEAD, d.dead, encode_dead(START_MS, 0, d.run(d.dead)))
+    write(d)
+
+    assert {each.rule for each in check_store(rig.store)} >= {"I7"}
+    list(rebuild_store(rig.store))
+
+    assert check_store(rig.store) == []
+    assert d.dead in rig.ready_ids()
 
 
 def test_items_of_a_block_that_appeared_are_ready(rig: Rig) -> None:

@@ -3,13 +3,13 @@
 import pytest
 
 from queueber.db.families import Family
+from queueber.db.records.dead_letters import encode_dead
 from queueber.db.records.keys import due_part, level_part
 from queueber.db.records.leases import encode_lease
 from queueber.db.records.remembered import ids_digest
 from queueber.db.records.runs import (
     MarkFields,
     Run,
-    encode_dead,
     encode_held,
     encode_mark,
     encode_run,

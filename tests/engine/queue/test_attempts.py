@@ -5,23 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
+from queueber.db.records.attempts import Failed, decode_attempts
+from queueber.db.records.cutting import singles
+from queueber.db.records.dead_letters import decode_dead
 from queueber.db.records.keys import due_part
 from queueber.db.records.runs import (
     MARK_ATTEMPTS_MAX,
     MarkFields,
-    decode_attempts,
-    decode_dead,
-    encode_attempts,
     encode_run,
-    singles,
 )
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.fail import Failure, backoff_ms, charge
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.ids import ItemId
 from queueber.limits import ATTEMPTS_CEILING, HOUR_MS
-from queueber.model import NewItems, QueueSettings
+from queueber.model import AttemptEnd, NewItems, QueueSettings
 from tests.engine.making import allow_attempts, run_of, whereabouts
+from tests.support.entries import history_of
 from tests.support.rig import Rig
 
 ids = st.binary(min_size=16, max_size=16).map(ItemId)
@@ -156,7 +156,7 @@ def test_charge_with_a_delay_hides_each_item_for_so_long(rig: Rig, delay_ms: int
         (due_part(rig.now_ms + delay_ms, ids[1]), encode_run(joined))
     ]
     assert rig.dump()["attempts"] == [
-        (rig.queue.prefix + item_id, encode_attempts([rig.now_ms], f"error {at}"))
+        (rig.queue.prefix + item_id, history_of([rig.now_ms], f"error {at}"))
         for at, item_id in enumerate(ids)
     ]
     rig.assert_sound()
@@ -197,7 +197,9 @@ def test_charge_again_keeps_the_times_of_all_and_the_error_of_the_last(rig: Rig)
 
     ((key, value),) = rig.dump()["attempts"]
     assert key == rig.queue.prefix + item_id
-    assert decode_attempts(value) == (times_ms, "error 4")
+    history = decode_attempts(value)
+    assert history.times_ms == times_ms
+    assert history.last == [Failed(AttemptEnd.FAILED, f"error {at}") for at in range(5)]
     assert whereabouts(rig, item_id) == (Family.VISIBILITY_INDEX, MarkFields(attempts=5))
     rig.assert_sound()
 
@@ -212,7 +214,7 @@ def test_charge_keeps_the_group_batch_and_priority_of_an_item(rig: Rig) -> None:
     rig.fail(polled.ids, polled.lease_id, delay_ms=0)
 
     _, mark = whereabouts(rig, polled.ids[0])
-    assert mark == MarkFields(batch=1, attempts=1, group_max=1, priority=7)
+    assert mark == MarkFields(batch=1, attempts=1, group_max=1, priority=7, uncharged=1)
 
 
 # --- without a limit ------------------------------------------------------------------------------

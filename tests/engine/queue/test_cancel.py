@@ -3,10 +3,10 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.model import FailOutcome, NewItems, QueueSettings
+from queueber.model import FailOutcome, ItemState, NewItems, QueueSettings
 from tests.engine.making import counters_aside, make_dead
 from tests.support.ending import expire_together
-from tests.support.operations import cancel, create_queue, receipt
+from tests.support.operations import cancel, cancel_batch, cancel_key, create_queue, receipt
 from tests.support.rig import Rig
 
 ITEM_FAMILIES = (
@@ -168,3 +168,69 @@ def test_cancel_of_what_is_not_there_changes_nothing(rig: Rig, why: str) -> None
 
     assert rig.dump() == disk
     assert rig.memory() == memory
+
+
+# --- by key and by batch --------------------------------------------------------------------------
+
+
+def test_cancel_by_key_takes_the_first_item_with_it_while_the_queue_remembers_the_key() -> None:
+    rig = Rig(QueueSettings(dedup_window_ms=500))
+    first, other = rig.add_items(NewItems([b"a", b"b"], keys=["k", "l"])).ids
+
+    assert cancel_key(rig.engine, rig.queue, "k", rig.now_ms) is True
+    assert cancel_key(rig.engine, rig.queue, "k", rig.now_ms) is False
+    assert cancel_key(rig.engine, rig.queue, "unknown", rig.now_ms) is False
+    rig.now_ms += 500
+    assert cancel_key(rig.engine, rig.queue, "l", rig.now_ms) is False
+
+    assert rig.ready_ids() == [other] != [first]
+    rig.assert_sound()
+    rig.close()
+
+
+def test_cancel_by_batch_takes_its_items_of_a_state_slice_by_slice(rig: Rig) -> None:
+    kept = [rig.add_items(NewItems([b"k"], batch="kept")).ids[0] for _ in range(3)]
+    for _ in range(5):
+        rig.add_items(NewItems([b"x", b"y"], batch="b"))
+    kept += rig.add(b"plain")
+
+    counts, after = [], b""
+    while True:
+        count, after = cancel_batch(
+            rig.engine, rig.queue, "b", ItemState.READY, after, 4, rig.now_ms
+        )
+        counts.append(count)
+        if not after:
+            break
+
+    assert counts == [1, 4, 4, 1]
+    assert rig.ready_ids() == kept
+    told = receipt(rig.engine, rig.queue, "b")
+    assert (told.added, told.dead, told.live, told.complete) == (10, 10, 0, True)
+    assert rig.stats().cancelled_total == 10
+    rig.assert_sound()
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_cancel_by_batch_takes_items_of_every_state(rig: Rig, state: str) -> None:
+    make(rig, state, batch="b")
+
+    counts = [
+        cancel_batch(rig.engine, rig.queue, "b", each, b"", 10, rig.now_ms) for each in ItemState
+    ]
+
+    assert sum(count for count, _ in counts) == 1
+    assert [family for family in ITEM_FAMILIES if rig.keys(family)] == []
+    told = receipt(rig.engine, rig.queue, "b")
+    assert (told.dead, told.live, told.complete) == (1, 0, True)
+    rig.assert_sound()
+
+
+def test_cancel_of_an_unknown_batch_changes_nothing(rig: Rig) -> None:
+    rig.add(b"x")
+    before = rig.dump()
+
+    cancelled = cancel_batch(rig.engine, rig.queue, "no", ItemState.READY, b"", 9, rig.now_ms)
+
+    assert cancelled == (0, b"")
+    assert rig.dump() == before

@@ -5,8 +5,13 @@ from collections.abc import Sequence
 import pytest
 
 from queueber.db.families import Family
+from queueber.db.records.dead_letters import decode_dead
 from queueber.db.records.keys import due_part
-from queueber.db.records.runs import MarkFields, Run, decode_dead, encode_run
+from queueber.db.records.runs import (
+    MarkFields,
+    Run,
+    encode_run,
+)
 from queueber.model import ItemState, NewItems
 from tests.engine.making import PLAIN, allow_attempts, make_dead_run, parts_of
 from tests.support.operations import cancel, purge, redrive, redrive_first
@@ -15,12 +20,14 @@ from tests.support.rig import Rig
 COUNT = 7
 CONTENTS = [b"%d" % n * (n + 1) for n in range(COUNT)]
 DIED = MarkFields(attempts=1)
+RELEASED = MarkFields(uncharged=1)
 FAMILIES = {
     ItemState.READY: Family.VISIBILITY_INDEX,
     ItemState.DELAYED: Family.DELAYED,
     ItemState.LEASED: Family.LEASES,
     ItemState.DEAD: Family.DEAD,
 }
+MARKS = {ItemState.DEAD: DIED, ItemState.READY: RELEASED}
 states = pytest.mark.parametrize("state", ItemState, ids=lambda state: state.name)
 
 
@@ -43,7 +50,7 @@ def parts(ids: Sequence[bytes], left: Sequence[int], mark: MarkFields = PLAIN) -
 
 def assert_left(rig: Rig, state: ItemState, ids: Sequence[bytes], left: Sequence[int]) -> None:
     """The run is as it was made but for the items that are gone."""
-    runs = parts(ids, left, DIED if state is ItemState.DEAD else PLAIN)
+    runs = parts(ids, left, MARKS.get(state, PLAIN))
     assert rig.runs(FAMILIES[state]) == runs
     assert getattr(rig.queue.counters, state.value) == len(left)
     places: list[tuple[bytes, bytes]] = []

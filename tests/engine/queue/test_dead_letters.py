@@ -4,7 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.runs import MarkFields, Run, decode_dead
+from queueber.db.records.dead_letters import decode_dead
+from queueber.db.records.runs import (
+    MarkFields,
+    Run,
+)
 from queueber.limits import MIB
 from queueber.model import ItemState, NewItems
 from tests.engine.making import allow_attempts, make_dead, make_dead_run, run_of

@@ -3,13 +3,18 @@
 import pytest
 
 from queueber.db.families import Family
+from queueber.db.records.dead_letters import encode_dead
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
-from queueber.db.records.runs import MarkFields, encode_attempts, encode_dead, encode_run
+from queueber.db.records.runs import (
+    MarkFields,
+    encode_run,
+)
 from queueber.engine.queue.fail import backoff_ms
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.ids import ItemId
-from queueber.model import NewItems, QueueSettings
+from queueber.model import AttemptEnd, NewItems, QueueSettings
 from tests.engine.making import come_back_at_once, run_of
+from tests.support.entries import history_of
 from tests.support.operations import configure_queue, expire
 from tests.support.rig import QUEUE, Rig
 
@@ -42,7 +47,7 @@ def test_expire_at_the_very_millisecond_makes_items_ready_now(rig: Rig) -> None:
     assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (2, NEVER_MS)
 
     key = rig.queue.prefix + level_part(14) + due_part(rig.now_ms, ids[1])
-    lost = run_of(ids, 3, MarkFields(group_max=1))
+    lost = run_of(ids, 3, MarkFields(group_max=1, uncharged=1))
     assert rig.dump()["visibility_index"] == [(key, encode_run(lost))]
     for family in (Family.LEASES, Family.LEASE_EXPIRY, Family.HOLDERS):
         assert rig.keys(family) == []
@@ -194,7 +199,9 @@ def test_expire_of_an_item_alone_in_its_lease_charges_it_an_attempt(rig: Rig) ->
     assert rig.runs(Family.DELAYED) == [run_of([item], 3, MarkFields(attempts=1))]
     delay_ms = backoff_ms(rig.queue.settings, ItemId(item), 1)
     assert rig.queue.counters.delayed_due_ms == rig.now_ms + delay_ms > rig.now_ms
-    assert rig.dump()["attempts"] == [(key, encode_attempts([rig.now_ms], "the lease ran out"))]
+    assert rig.dump()["attempts"] == [
+        (key, history_of([rig.now_ms], "the lease ran out", AttemptEnd.EXPIRED))
+    ]
     assert (rig.stats().expired_total, rig.stats().failed_total) == (1, 1)
     rig.assert_sound()
 
@@ -226,7 +233,7 @@ def test_expire_of_several_together_charges_nobody_and_halves_their_company(
 
     assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (count, NEVER_MS)
 
-    halved = run_of(ids, count, MarkFields(group_max=count // 2))
+    halved = run_of(ids, count, MarkFields(group_max=count // 2, uncharged=1))
     assert rig.runs(Family.VISIBILITY_INDEX) == [halved]
     assert rig.keys(Family.ATTEMPTS) == []
     assert rig.stats().failed_total == 0
@@ -258,7 +265,7 @@ def test_expire_of_leases_of_one_and_of_several_at_once_treats_each_by_itself(ri
 
     assert rig.runs(Family.VISIBILITY_INDEX) == [
         run_of(ids[:1], 1, MarkFields(attempts=1), span=3),
-        run_of(ids[1:], 2, MarkFields(group_max=1), at=1),
+        run_of(ids[1:], 2, MarkFields(group_max=1, uncharged=1), at=1),
     ]
     assert rig.keys(Family.ATTEMPTS) == [rig.queue.prefix + ids[0]]
     rig.assert_sound()
@@ -274,6 +281,6 @@ def test_expire_keeps_priority_batch_and_attempts(rig: Rig) -> None:
 
     expire(rig.engine, rig.queue, rig.now_ms, MANY)
 
-    mark = MarkFields(batch=1, attempts=1, group_max=1, priority=9, flags=1)
+    mark = MarkFields(batch=1, attempts=1, group_max=1, priority=9, flags=1, uncharged=1)
     assert rig.runs(Family.VISIBILITY_INDEX) == [run_of(ids, 3, mark)]
     rig.assert_sound()

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.runs import MarkFields, encode_attempts
+from queueber.db.records.runs import MarkFields
+from queueber.model import AttemptEnd
 from tests.engine.making import come_back_at_once
 from tests.support.ending import expire_together
+from tests.support.entries import history_of
 from tests.support.operations import configure_queue, expire
 from tests.support.rig import QUEUE, Rig
 
@@ -84,7 +86,7 @@ def test_expire_together_halves_the_company_of_all_that_the_holder_held(
 
     assert expire_together(rig.engine, rig.queue, leases, rig.now_ms) == 4
 
-    assert ready_marks(rig) == [MarkFields(group_max=2)] * 4
+    assert ready_marks(rig) == [MarkFields(group_max=2, uncharged=1)] * 4
     assert rig.dump()["leases"] == rig.dump()["lease_expiry"] == rig.dump()["attempts"] == []
     assert (rig.stats().leases, rig.stats().expired_total, rig.stats().failed_total) == (0, 4, 0)
     rig.assert_sound()
@@ -98,12 +100,12 @@ def test_expire_together_of_one_item_in_one_lease_charges_it(rig: Rig) -> None:
     assert expire_together(rig.engine, rig.queue, [polled.lease_id], rig.now_ms) == 1
 
     assert ready_marks(rig) == [MarkFields(attempts=1)]
-    history = encode_attempts([rig.now_ms], "its worker lost the connection")
+    history = history_of([rig.now_ms], "its worker lost the connection", AttemptEnd.DISCONNECTED)
     assert rig.dump()["attempts"] == [(rig.queue.prefix + polled.ids[0], history)]
     rig.assert_sound()
 
 
-def test_expire_together_without_isolation_brings_items_back_as_they_were(rig: Rig) -> None:
+def test_expire_together_without_isolation_only_counts_the_lease(rig: Rig) -> None:
     """As old clients expect it: a lapsed lease of 8 comes back as 8."""
     settings = replace(rig.queue.settings, isolation=False)
     configure_queue(rig.engine, QUEUE, settings, rig.now_ms)
@@ -114,7 +116,7 @@ def test_expire_together_without_isolation_brings_items_back_as_they_were(rig: R
 
         assert expire_together(rig.engine, rig.queue, [polled.lease_id], rig.now_ms) == 8
 
-    assert ready_marks(rig) == [MarkFields()] * 8
+    assert ready_marks(rig) == [MarkFields(uncharged=3)] * 8
     assert rig.queue.counters.quarantined == 0
     rig.assert_sound()
 
@@ -174,7 +176,7 @@ def test_expire_together_of_many_leases_counts_all_of_them_as_one_company(
 
     assert expire_together(rig.engine, rig.queue, leases, rig.now_ms) == 7
 
-    assert ready_marks(rig) == [MarkFields(group_max=3)] * 7
+    assert ready_marks(rig) == [MarkFields(group_max=3, uncharged=1)] * 7
     assert rig.queue.counters.quarantined == 7
     rig.assert_sound()
 

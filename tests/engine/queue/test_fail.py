@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.runs import decode_attempts
+from queueber.db.records.attempts import decode_attempts
 from queueber.model import FailOutcome, QueueSettings
 from tests.engine.making import allow_attempts, come_back_at_once, mark_of, whereabouts
 from tests.support.operations import create_queue, fail
@@ -33,7 +33,7 @@ def test_fail_of_some_answers_each_in_the_order_asked(rig: Rig) -> None:
         Family.LEASES,
         Family.VISIBILITY_INDEX,
     ]
-    errors = {key[4:]: decode_attempts(value)[1] for key, value in rig.dump()["attempts"]}
+    errors = {key[4:]: decode_attempts(value).last_error for key, value in rig.dump()["attempts"]}
     assert errors == {ids[0]: "second", ids[3]: "first"}
     assert rig.stats().failed_total == 2
     rig.assert_sound()

@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queueber.db.records.runs import (
-    at_time_of,
-    join_entries,
-    mark_group_max,
-    singles,
-    with_group_max,
-)
+from queueber.db.records.cutting import join_entries, singles
+from queueber.db.records.runs import at_time_of, decode_mark, encode_mark, mark_group_max
 from queueber.engine.queue.isolation import HeldTogether
 from queueber.engine.queue.poll import Selection
 from queueber.engine.queue.queue_state import QueueTx
@@ -77,7 +72,10 @@ def limit_each(rig: Rig, limits: list[int]) -> None:
 
     def operation(tx: QueueTx) -> None:
         marked = [
-            at_time_of(due, item._replace(mark=with_group_max(item.mark, limit)))
+            at_time_of(
+                due,
+                item._replace(mark=encode_mark(decode_mark(item.mark)._replace(group_max=limit))),
+            )
             for item, limit in zip(items, limits, strict=True)
         ]
         rig.queue.ready.take_some(tx, 4, (due, whole), [])

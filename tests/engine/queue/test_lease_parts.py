@@ -16,6 +16,9 @@ COUNT = 7
 CONTENTS = [b"%d" % n * (n + 1) for n in range(COUNT)]
 
 
+RELEASED = MarkFields(uncharged=1)
+
+
 def parts(ids: Sequence[bytes], left: Sequence[int], mark: MarkFields = PLAIN) -> list[Run]:
     return parts_of(ids, CONTENTS, left, mark)
 
@@ -41,8 +44,8 @@ def test_parts_of_a_lease_fail_come_back_and_run_out_each_as_it_should(rig: Rig)
     assert expire(rig.engine, rig.queue, rig.now_ms, 100)[0] == 3
     assert rig.runs(Family.VISIBILITY_INDEX) == [
         *parts(ids, [2, 3], failed),
-        *parts(ids, [5]),
-        *parts(ids, [0, 1, 4], MarkFields(group_max=1)),
+        *parts(ids, [5], RELEASED),
+        *parts(ids, [0, 1, 4], MarkFields(group_max=1, uncharged=1)),
     ]
     assert rig.keys(Family.LEASES) == rig.keys(Family.HOLDERS) == []
     rig.assert_sound()
@@ -74,7 +77,7 @@ def test_items_that_come_back_in_one_call_are_one_run_again(rig: Rig) -> None:
 
     assert released == [True] * COUNT
     key = rig.queue.prefix + b"\4" + due_part(rig.now_ms, ids[6])
-    (whole,) = parts(ids, range(COUNT))
+    (whole,) = parts(ids, range(COUNT), RELEASED)
     assert rig.dump()["visibility_index"] == [(key, encode_run(whole))]
     assert rig.dump()["places"] == [(rig.queue.prefix + ids[6], rig.now_ms.to_bytes(8))]
     rig.assert_sound()
@@ -87,13 +90,13 @@ def test_items_that_come_back_apart_stay_apart_in_the_index_and_are_joined_in_a_
     for polled in rig.poll_many([3, 4]):
         rig.release(polled.ids, polled.lease_id)
     assert rig.runs(Family.VISIBILITY_INDEX) == [
-        *parts(ids, range(3)),
-        *parts(ids, range(3, 7)),
+        *parts(ids, range(3), RELEASED),
+        *parts(ids, range(3, 7), RELEASED),
     ]
 
     polled = rig.poll(COUNT)
 
-    assert rig.runs(Family.LEASES) == parts(ids, range(COUNT))
+    assert rig.runs(Family.LEASES) == parts(ids, range(COUNT), RELEASED)
     assert polled.contents == CONTENTS
     rig.assert_sound()
 
@@ -110,9 +113,9 @@ def test_items_of_different_blocks_or_marks_are_not_joined(rig: Rig) -> None:
     assert rig.release([*two, *one], lease_id) == [True] * 2 * COUNT
 
     assert rig.runs(Family.VISIBILITY_INDEX) == [
-        *parts(one, [0], MarkFields(attempts=1)),
-        *parts(one, range(1, COUNT)),
-        *parts(two, range(COUNT)),
+        *parts(one, [0], MarkFields(attempts=1, uncharged=1)),
+        *parts(one, range(1, COUNT), RELEASED),
+        *parts(two, range(COUNT), RELEASED),
     ]
     rig.assert_sound()
 

@@ -9,7 +9,7 @@ import pytest
 from queueber.db.families import Family
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS, DeathReason, State
 from queueber.limits import MIB
-from queueber.model import ItemState
+from queueber.model import ItemOptions, ItemState, NewItems
 from tests.support.ending import expire_together
 from tests.support.operations import (
     cancel,
@@ -24,6 +24,7 @@ from tests.support.operations import (
     redrive_first,
     release_lease,
     remove_whole,
+    reschedule,
 )
 from tests.support.rig import QUEUE, Rig
 
@@ -87,6 +88,12 @@ OPERATIONS: dict[str, Callable[[Rig, Subject], object]] = {
     "promote": lambda rig, _: promote(rig.engine, rig.queue, rig.now_ms + DELAY_MS, 10),
     "redrive": lambda rig, subject: redrive(rig.engine, rig.queue, [subject.item_id], rig.now_ms),
     "cancel": lambda rig, subject: cancel(rig.engine, rig.queue, [subject.item_id], rig.now_ms),
+    "reschedule": lambda rig, subject: reschedule(
+        rig.engine, rig.queue, [subject.item_id], 3 * DELAY_MS, rig.now_ms
+    ),
+    "reschedule, now": lambda rig, subject: reschedule(
+        rig.engine, rig.queue, [subject.item_id], 0, rig.now_ms
+    ),
     "purge": lambda rig, _: [
         purge(rig.engine, rig.queue, state, 10, rig.now_ms) for state in ItemState
     ],
@@ -174,7 +181,9 @@ def test_purge_of_a_state_takes_the_items_of_that_state_and_no_others(
 def test_every_operation_of_the_table_is_walked() -> None:
     walked = {STEPS.get(each, each) for each in OPERATIONS}
     walked |= {STEPS.get(each, each) + LAST_ATTEMPT for each in FATAL}
-    walked |= {"expire, with others"}  # below
+    walked |= {"expire, with others", "expire, unclaimed"}  # below
+    walked |= {"let_go", "let_go, with a delay", "let_go, others died"}  # in test_let_go.py
+    walked |= {"drop, of its age"}  # in test_drop.py
 
     assert {operation for _, operation in TRANSITIONS} <= walked
 
@@ -193,11 +202,16 @@ def test_gone_is_for_ever_and_every_other_state_has_a_way_there() -> None:
 
 
 def test_invariants_are_numbered_without_gaps() -> None:
-    assert list(INVARIANTS) == [f"I{n}" for n in range(1, 23)]
+    assert list(INVARIANTS) == [f"I{n}" for n in range(1, 26)]
 
 
 def test_reasons_of_death_have_the_numbers_that_are_on_disk_and_a_sentence_each() -> None:
-    assert {reason.name: reason.value for reason in DeathReason} == {"FAILED": 1, "EXPIRED": 2}
+    assert {reason.name: reason.value for reason in DeathReason} == {
+        "FAILED": 1,
+        "EXPIRED": 2,
+        "UNCLAIMED": 3,
+        "AWAITED": 4,
+    }
     assert len({reason.text for reason in DeathReason}) == len(DeathReason)
     assert all(reason.text for reason in DeathReason)
 
@@ -210,4 +224,30 @@ def test_expire_with_others_does_what_the_table_says(rig: Rig) -> None:
 
     expected = TRANSITIONS[State.LEASED, "expire, with others"]
     assert [state_of(rig, item_id) for item_id in ids] == [expected] * 2
+    rig.assert_sound()
+
+
+@pytest.mark.parametrize("state", State, ids=names)
+def test_expiry_of_an_item_that_nobody_leased_does_what_the_table_says(
+    rig: Rig, state: State
+) -> None:
+    """In the other states its expiry is over, or the item is gone."""
+    rig.add_items(NewItems([b"x"], options=[ItemOptions(expires_ms=LEASE_MS + DELAY_MS + 1)]))
+    item_id = rig.ready_ids()[0]
+    if state is State.DELAYED:
+        cancel(rig.engine, rig.queue, [item_id], rig.now_ms)
+        late = [ItemOptions(expires_ms=2 * DELAY_MS)]
+        (item_id,) = rig.add_items(NewItems([b"x"], [3 * DELAY_MS], options=late)).ids
+    elif state is not State.READY:
+        polled = rig.poll(lease_ms=10 * (LEASE_MS + DELAY_MS))
+        if state is State.DEAD:
+            allow_attempts(rig, 1)
+            rig.fail([item_id], polled.lease_id)
+        elif state is State.GONE:
+            rig.remove([item_id], polled.lease_id)
+
+    rig.now_ms += LEASE_MS + 2 * DELAY_MS + 1
+    rig.sweep_all()
+
+    assert state_of(rig, item_id) is TRANSITIONS.get((state, "expire, unclaimed"), state)
     rig.assert_sound()

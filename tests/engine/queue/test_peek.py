@@ -80,6 +80,7 @@ def test_peek_of_a_delayed_item_says_until_when_and_why(rig: Rig) -> None:
             START_MS + 100,
             last_error="broken",
             attempt_times_ms=[START_MS + 10],
+            deliveries=1,
         )
     ]
 
@@ -102,12 +103,15 @@ def test_peek_of_an_item_in_progress_says_under_which_lease_and_until_when(rig: 
             START_MS + 300,
             polled.lease_id,
             attempt_times_ms=[],
+            deliveries=1,
         )
         for each, contents in zip(ids, [b"a", b"b"], strict=True)
     ]
 
 
-@pytest.mark.parametrize("reason", DeathReason, ids=lambda reason: reason.name)
+@pytest.mark.parametrize(
+    "reason", [DeathReason.FAILED, DeathReason.EXPIRED], ids=lambda reason: reason.name
+)
 def test_peek_of_a_dead_letter_says_when_and_why_it_died(rig: Rig, reason: DeathReason) -> None:
     allow_attempts(rig, 2)
     (item_id,) = rig.add(b"work")

@@ -161,7 +161,7 @@ def test_keys_and_attributes_count_into_the_bytes(rig: Rig) -> None:
 
 def test_poll_cuts_a_quarantined_run_at_what_its_items_allow(rig: Rig) -> None:
     ids = make_quarantined(rig, 10)
-    mark = MarkFields(group_max=5)
+    mark = MarkFields(group_max=5, uncharged=1)
     assert rig.runs(Family.VISIBILITY_INDEX) == parts_of(ids, X, range(10), mark)
 
     first = rig.poll(100)
@@ -182,7 +182,7 @@ def test_poll_fills_up_with_a_part_of_a_quarantined_run_if_they_are_few_enough(r
     polled = rig.poll(100)
 
     assert polled.ids == [*plain, *quarantined[:2]]
-    limited = MarkFields(group_max=5)
+    limited = MarkFields(group_max=5, uncharged=1)
     assert rig.runs(Family.LEASES) == [run_of(plain, 3), *parts_of(quarantined, X, [0, 1], limited)]
     rest = parts_of(quarantined, X, range(2, 10), limited)
     assert rig.runs(Family.VISIBILITY_INDEX) == rest

@@ -5,7 +5,14 @@ import pytest
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.errors import StorageCorrupt
 from queueber.model import FailOutcome, LoadRef, NewItems, Producer, QueueSettings
-from tests.engine.making import come_back_at_once, park_one, schedule_one
+from tests.engine.making import (
+    come_back_at_once,
+    expire_one,
+    own_options_and_callback,
+    park_one,
+    schedule_one,
+    wait_for_one,
+)
 from tests.support.operations import (
     acknowledge,
     begin_load,
@@ -42,8 +49,11 @@ def busy(rig: Rig) -> None:
     ref = LoadRef("load")
     begin_load(rig.engine, rig.queue, ref, batch="b", timeout_ms=500, token=b"", now_ms=rig.now_ms)
     route_queue(rig.engine, QUEUE, rig.now_ms)
+    own_options_and_callback(rig)
     park_one(rig)
     schedule_one(rig)
+    expire_one(rig)
+    wait_for_one(rig)
 
 
 # --- reopening ------------------------------------------------------------------------------------
@@ -63,7 +73,8 @@ def test_reopen_gives_back_the_state_as_it_was(rig: Rig) -> None:
     assert rig.stats() == stats
     again = rig.memory()
     assert (again.names, again.next_queue_id) == (memory.names, memory.next_queue_id)
-    assert again.agenda_ms == memory.agenda_ms
+    # Not later: a queue with a rate by an attribute may be looked at once after the start.
+    assert again.agenda_ms <= memory.agenda_ms
     for name, before in memory.queues.items():
         # All but the windows, which are filled when they are needed.
         assert again.queues[name][:3] == before[:3]

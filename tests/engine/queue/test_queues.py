@@ -10,8 +10,21 @@ from queueber.db.records.loads import LoadRecord
 from queueber.db.records.queues import decode_queue
 from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
 from queueber.limits import QUEUES_MAX
-from queueber.model import FailOutcome, LoadRef, NewItems, Producer, QueueSettings, Stats
-from tests.engine.making import park_one, schedule_one
+from queueber.model import (
+    FailOutcome,
+    LoadRef,
+    NewItems,
+    Producer,
+    QueueSettings,
+    Stats,
+)
+from tests.engine.making import (
+    expire_one,
+    own_options_and_callback,
+    park_one,
+    schedule_one,
+    wait_for_one,
+)
 from tests.support.operations import (
     add,
     begin_load,
@@ -47,8 +60,11 @@ def fill_every_family(rig: Rig) -> None:
     configure_queue(rig.engine, QUEUE, QueueSettings(), rig.now_ms)
     begin(rig, "load")
     route_queue(rig.engine, QUEUE, rig.now_ms)
+    own_options_and_callback(rig)
     park_one(rig)
     schedule_one(rig)
+    expire_one(rig)
+    wait_for_one(rig)
 
 
 def begin(rig: Rig, name: str) -> LoadRecord:

@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
+from queueber.db.records.cutting import cut, pick
 from queueber.db.records.keys import due_part, level_part, queue_prefix
-from queueber.db.records.runs import Entry, Run, count_items, cut, encode_run, pick
+from queueber.db.records.runs import Entry, Run, count_items, encode_run
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.queue.ready_index import ReadyWindow
+from queueber.engine.queue.ready_index import ReadyWindow, Replaced
 from tests.engine.making import run_of
 from tests.support.entries import LOWEST_DUE
 from tests.support.folders import quick_folder, remove_folder
@@ -138,14 +139,16 @@ def test_window_through_any_steps_is_the_front_of_the_index(
                 write(store, head, index[:1])
             window.drop_first(len(taken), rest)
         elif step == "replace":
+            replaced: Replaced = {}
             for due, run in [each for each in index if any(is_of(n, each) for n in numbers)]:
                 gone = data.draw(st.sets(st.integers(0, run.count - 1), min_size=1))
                 _, left = pick(run, sorted(gone), Sizes())
                 kept: list[Entry] = [(due_part(int.from_bytes(due[:8]), r.last), r) for r in left]
                 drop(store, head, [(due, run)])
                 write(store, head, kept)
-                window.replace((due, run), kept)
+                replaced[due] = run, kept
                 index = sorted([*[each for each in index if each != (due, run)], *kept])
+            window.replace(replaced)
         else:
             # As after a restart: nothing is known but that there may be entries.
             window = ReadyWindow(is_complete=False)
@@ -184,7 +187,8 @@ def test_replace_of_an_entry_behind_the_window_leaves_the_window_alone() -> None
     window = ReadyWindow(is_complete=False)
     window.entries.extend([entry(1), entry(2)])
 
-    window.replace(entry(3), [entry(3, 2)])
+    due, run = entry(3)
+    window.replace({due: (run, [entry(3, 2)])})
 
     assert list(window.entries) == [entry(1), entry(2)]
     assert not window.is_complete

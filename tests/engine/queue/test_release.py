@@ -9,6 +9,8 @@ from tests.engine.making import mark_of, run_of
 from tests.support.operations import create_queue, release, release_lease
 from tests.support.rig import Rig
 
+RELEASED = MarkFields(uncharged=1)
+
 
 def test_release_makes_items_ready_now_behind_those_that_waited(rig: Rig) -> None:
     ids = rig.add(b"a", b"b", b"c")
@@ -19,7 +21,7 @@ def test_release_makes_items_ready_now_behind_those_that_waited(rig: Rig) -> Non
 
     assert rig.runs(Family.VISIBILITY_INDEX) == [
         run_of(ids[2:], 1, at=2),
-        run_of(ids[:2], 2, span=3),
+        run_of(ids[:2], 2, RELEASED, span=3),
     ]
     assert rig.dump()["leases"] == rig.dump()["lease_expiry"] == rig.dump()["attempts"] == []
     assert (rig.stats().released_total, rig.stats().failed_total) == (2, 0)
@@ -62,8 +64,8 @@ def test_release_keeps_what_the_item_had_gone_through(rig: Rig) -> None:
     for answer in rig.poll_many([1, 1]):
         rig.release(answer.ids, answer.lease_id)
 
-    assert mark_of(rig, polled.ids[0]) == before
-    assert before == MarkFields(batch=1, attempts=1, group_max=1, priority=8, flags=1)
+    assert mark_of(rig, polled.ids[0]) == before._replace(uncharged=2)
+    assert before == MarkFields(batch=1, attempts=1, group_max=1, priority=8, flags=1, uncharged=1)
     rig.assert_sound()
 
 
@@ -89,7 +91,7 @@ def test_release_that_is_refused_changes_nothing(rig: Rig, why: str) -> None:
 
 
 def test_release_lease_gives_back_all_it_holds_however_late(rig: Rig) -> None:
-    """For an answer that never reached its caller: nobody worked on these items."""
+    """For an answer that never reached its caller. It counts as a lease like any other."""
     ids = rig.add(b"a", b"bb", b"c")
     polled = rig.poll(3, lease_ms=100)
     rig.complete(ids[2:], polled.lease_id)
@@ -97,7 +99,7 @@ def test_release_lease_gives_back_all_it_holds_however_late(rig: Rig) -> None:
 
     assert release_lease(rig.engine, rig.queue, polled.lease_id, rig.now_ms) == 2
 
-    assert rig.runs(Family.VISIBILITY_INDEX) == [run_of(ids[:2], 3, span=3)]
+    assert rig.runs(Family.VISIBILITY_INDEX) == [run_of(ids[:2], 3, RELEASED, span=3)]
     assert (rig.stats().leases, rig.stats().released_total, rig.stats().expired_total) == (0, 2, 0)
     rig.assert_sound()
 

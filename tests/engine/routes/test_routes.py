@@ -7,6 +7,7 @@ from zlib import crc32
 import pytest
 
 from queueber.engine.queue.cancel import cancel
+from queueber.engine.queue.remove import remove
 from queueber.engine.topics.forks import fork
 from queueber.engine.topics.schemas import set_schema
 from queueber.errors import (
@@ -394,6 +395,46 @@ def test_circles_of_bridges_and_inserts_are_refused(rig: RouteRig) -> None:
     rig.name = "t"
     with pytest.raises(FailedPrecondition, match="without end"):
         rig.run(add, rig.topic, Source("r", On.INSERT))
+
+
+def test_circles_of_other_changes_turn_once_for_each_act_of_a_caller(rig: RouteRig) -> None:
+    """Each event of a change or an end becomes an item, and stays one until somebody works on it:
+    so there are never more items than those that were added, and one for each event."""
+    rig.route(On.UPDATE, On.DELETE)
+    rig.create_group("b", GroupKind.QUEUE, queue="q")
+    rig.add(b"1", b"2")
+
+    def items_after_all_that_happens_by_itself() -> int:
+        for _ in range(3):
+            rig.now_ms += 10_000
+            rig.sweep()
+        return rig.queue.counters.ready
+
+    assert items_after_all_that_happens_by_itself() == 2
+    polled = rig.lease(2, lease_ms=100)
+    assert items_after_all_that_happens_by_itself() == 2 + 2  # both came back, with an event each
+    assert rig.words() == ["expired", "expired"]
+
+    polled = rig.lease(1)
+    rig.run_on(rig.queue, remove, polled.ids, [polled.lease_id])
+    assert items_after_all_that_happens_by_itself() == 4 - 1 + 1
+    assert rig.run_on(rig.queue, cancel, rig.lease(1).ids) == [True]
+    assert items_after_all_that_happens_by_itself() == 4
+    assert rig.words() == ["expired", "expired", "removed", "cancelled"]
+
+
+def test_a_filter_leaves_out_what_came_through_the_bridge(rig: RouteRig) -> None:
+    rig.route(On.DELETE, where='attributes."queueber.queue" IS NULL')
+    rig.create_group("b", GroupKind.QUEUE, queue="q")
+    rig.add(b"1", attributes=[{"kind": "bill"}])
+    for _ in range(3):
+        if polled := rig.lease(1).ids:
+            rig.run_on(rig.queue, cancel, polled)
+        rig.now_ms += 10_000
+        rig.sweep()
+
+    assert rig.words() == ["cancelled"]
+    assert (rig.queue.counters.added_total, rig.queue.counters.ready) == (2, 0)
 
 
 def test_messages_of_others_and_events_share_a_topic(rig: RouteRig) -> None:

@@ -1,7 +1,7 @@
 """Blocks of messages as a group reads them, also when the topic has deleted some."""
 
 from queueber.db.records.blocks import Block, encode_block
-from queueber.db.records.runs import cut, part
+from queueber.db.records.cutting import cut, part
 from queueber.engine.topics.message_blocks import MessageReader, runs_from, stretches
 from queueber.engine.topics.trim import trim_topic
 from queueber.ids import reference

@@ -253,6 +253,56 @@ def test_a_compressed_message_is_not_unpacked(address: str) -> None:
         assert found.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
+def _field(number: int, text: bytes) -> bytes:
+    assert len(text) < 1 << 14
+    return bytes([number << 3 | 2, len(text) % 128 + 128, len(text) // 128]) + text
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/grpc.health.v1.Health/Check", 1),
+        ("/grpc.health.v1.Health/Watch", 1),
+        ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", 4),
+        ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", 4),
+        ("/sluice.v1.Sluice/Subscribe", 15),
+        ("/sluice.v1.Sluice/ListTopics", 15),
+    ],
+)
+def test_only_what_is_published_may_be_large(address: str, path: str, field: int) -> None:
+    """A stream keeps its first message, and a thousand of 5 MB would be gigabytes."""
+    small, large = _field(field, b"x" * 8000), _field(field, b"x" * 8000) * 3
+    with Sluice(address) as sluice:
+        for raw, wanted in ((small, False), (large, True)):
+            method: Any = sluice.channel.stream_stream(path)
+            call = method(iter([raw]), timeout=SECONDS)
+            try:
+                next(call, None)
+                call.cancel()
+                is_exhausted = False
+            except grpc.RpcError:
+                is_exhausted = call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert is_exhausted is wanted, (call.code(), call.details())
+        assert call.details() == f"request: it has {len(large)} bytes; the limit is 16384"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(200)
+def test_a_quiet_stream_stays_open(address: str) -> None:
+    """It is pinged, again and again, and grpcio answers."""
+    with Sluice(address) as sluice:
+        sluice.publish("quiet", b"0")
+        stream = sluice.subscribe("quiet")
+        stream.credit(2)
+        stream.take(1)
+        ends_at = time.monotonic() + 130
+        while time.monotonic() < ends_at and stream.call.is_active():
+            time.sleep(0.5)
+        sluice.publish("quiet", b"1")
+        assert stream.payloads(1) == [b"1"]
+        stream.cancel()
+
+
 def test_metrics_tell_of_calls_and_streams(server: ServerProcess) -> None:
     with running_grpc(server.address) as (gateway, address), Sluice(address) as sluice:
         sluice.publish("measured")

@@ -27,9 +27,11 @@ def test_items_that_were_added_are_polled_with_all_their_fields(
         "id": item_id,
         "contents": item["contents"],
         "attempt": 1,
+        "deliveries": 1,
         "key": "kéy",
         "batch": "b1",
         "attributes": {"a": "b"},
+        "timeout_ms": None,
     }
     assert len(polled.json["lease"]) == 32
 
@@ -84,3 +86,28 @@ def test_a_wrong_item_is_refused_and_nothing_is_stored(
     assert refused.code == "INVALID_ARGUMENT"
     assert refused.json["detail"].startswith("body: items[1].contents: ")
     assert gateway.ask("GET", queue).status == 404
+
+
+def test_items_have_what_is_their_own(gateway: GatewayProcess, queue: str) -> None:
+    own = {"attempts": 1, "backoff_ms": [5], "timeout_ms": 1500, "expires_ms": 60_000}
+    items = [{"contents": to_base64(b"x"), **own}, {"contents": to_base64(b"y")}]
+
+    added = gateway.ask("POST", f"{queue}/items", {"items": items})
+    polled = gateway.ask("POST", f"{queue}/poll", {"items_max": 2, "wait_ms": 0}).json
+    failed = {"lease": polled["lease"], "ids": [each["id"] for each in polled["items"]]}
+    outcome = gateway.ask("POST", f"{queue}/fail", failed)
+
+    assert added.status == 201
+    assert [each["timeout_ms"] for each in polled["items"]] == [1500, None]
+    assert outcome.json["outcomes"] == ["died", "retried"]
+
+
+def test_raw_bytes_have_what_is_their_own_in_headers(gateway: GatewayProcess, queue: str) -> None:
+    headers = {"Queueber-Timeout-Ms": "1500", "Queueber-Attempts": "1"}
+    gateway.ask("POST", f"{queue}/items", raw=b"raw", headers=headers)
+
+    polled = gateway.ask(
+        "POST", f"{queue}/poll", {"wait_ms": 0}, headers={"Accept": "application/octet-stream"}
+    )
+
+    assert polled.headers["queueber-timeout-ms"] == "1500"

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -201,6 +202,25 @@ def test_rights_are_those_of_the_caller(tmp_path: Path) -> None:
         assert as_role("user", "SHOW TOPICS").json["results"][0]["row_count"] == 0
         del gateway.headers["authorization"]
         assert ask(gateway, "SHOW TOPICS").status == 401
+
+
+def test_consume_leases_for_as_long_as_the_gateway_is_set_to(server: ServerProcess) -> None:
+    with (
+        running_gateway(server.address, "--consume-lease-ms", "200") as gateway,
+        queueber.connect(server.address) as client,
+    ):
+        client.topic("leased-by-sql").publish([b"a", b"b"])
+        consume = "CONSUME FROM leased-by-sql GROUP g FROM EARLIEST LIMIT 1"
+
+        def payloads() -> list[bytes]:
+            rows = ask(gateway, consume).json["results"][0]["rows"]
+            return [base64.b64decode(row[4]) for row in rows]
+
+        assert [payloads(), payloads(), payloads()] == [[b"a"], [b"b"], []]
+        give_up_at = time.monotonic() + 20
+        while not (again := payloads()):
+            assert time.monotonic() < give_up_at
+        assert again == [b"a"]
 
 
 def test_more_calls_than_the_bound_are_told_to_come_later(server: ServerProcess) -> None:

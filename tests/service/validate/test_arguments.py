@@ -201,11 +201,11 @@ def test_check_text_does_not_repeat_a_book() -> None:
 
 
 def test_check_client_name_takes_what_can_be_printed_in_one_line() -> None:
-    check_client_name("nightly job, büro 7")
+    check_client_name("name", "nightly job, büro 7")
 
     with pytest.raises(InvalidArgument, match=r"^name: it is empty"):
-        check_client_name("")
+        check_client_name("name", "")
     with pytest.raises(InvalidArgument, match=r"^name: .* has 257 bytes; the limit is 256$"):
-        check_client_name("n" * 257)
+        check_client_name("name", "n" * 257)
     with pytest.raises(InvalidArgument, match=r"^name: 'a\\nb' has characters that cannot be"):
-        check_client_name("a\nb")
+        check_client_name("name", "a\nb")

@@ -11,6 +11,7 @@ from queueber.limits import (
     BACKOFF_STEPS_MAX,
     CAP_ITEMS_MAX,
     DAY_MS,
+    DEAD_AGE_MS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     LEASE_MS_MAX,
@@ -37,6 +38,9 @@ RANGES: dict[str, tuple[str, float, float]] = {
     "rate_items": ("rateItems", 0, CAP_ITEMS_MAX),
     "rate_ms": ("rateMs", 0, RATE_MS_MAX),
     "cap_by_concurrency_max": ("capByConcurrencyMax", 0, CAP_ITEMS_MAX),
+    "cap_by_rate_items": ("capByRateItems", 0, CAP_ITEMS_MAX),
+    "cap_by_rate_ms": ("capByRateMs", 0, RATE_MS_MAX),
+    "dead_age_ms": ("deadAgeMs", 0, DEAD_AGE_MS_MAX),
 }
 """The name in a message, the lowest value and the highest."""
 

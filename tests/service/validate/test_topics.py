@@ -14,6 +14,7 @@ from queueber.model import (
     Position,
     Producer,
     Publication,
+    QueueSettings,
     Start,
     Subscribing,
     TopicConfig,
@@ -171,6 +172,10 @@ def test_configurations_that_are_refused(config: TopicConfig, told: str) -> None
             "queue: 'q' is given, but the group is shared",
         ),
         (GroupSettings(in_flight_max=1), "inFlightMax: 1 is given, but the group is ordered"),
+        (
+            GroupSettings(GroupKind.SHARED, leases=QueueSettings(dead_age_ms=7)),
+            "deadAgeMs: 7 is given, but a group keeps its dead",
+        ),
     ],
 )
 def test_settings_of_groups_that_are_refused(settings: GroupSettings, told: str) -> None:

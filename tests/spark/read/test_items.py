@@ -62,6 +62,7 @@ def test_every_state_is_shown_with_all_its_columns_and_nothing_is_leased(
         "contents": bytearray(b"ready"),
         "priority": 8,
         "attempts": 0,
+        "deliveries": 0,
         "added_at": at(peeked.added_at_ms),
         "at": at(peeked.at_ms),
         "lease": None,

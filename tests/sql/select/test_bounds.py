@@ -41,6 +41,15 @@ GREEDY = {
     "a pattern": "SELECT length(regexp_replace(repeat('a', 1000000), '', repeat('b', 10000), 'g'))",
     "JSON": "SELECT length(to_json(range(200000000))::VARCHAR)",
     "printing": "SELECT length(printf('%2000000000d', 1))",
+    "a value of the answer": "SELECT bitstring('1', 2000000000)",
+    "a resized list": "SELECT list_resize([1], 4000000000, 2)",
+    "parts of a text": "SELECT str_split(repeat('a,', 30000000), ',')",
+    "matches": "SELECT regexp_extract_all(repeat('a', 10000000), 'a')",
+    "a distance": "SELECT damerau_levenshtein(repeat('a', 60000), repeat('b', 60000))",
+    "tables in tables": "WITH c0 AS (SELECT 1), "
+    + ", ".join(f"c{at} AS (SELECT * FROM c{at - 1}, c{at - 1} x{at})" for at in range(1, 25))
+    + " SELECT count(*) FROM c24",
+    "a histogram": "SELECT histogram(repeat(i::VARCHAR, 100000)) FROM range(100000) t(i)",
     "numbers as text": "SELECT length(format('{:>2000000000}', 1))",
 }
 

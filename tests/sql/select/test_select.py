@@ -182,6 +182,40 @@ def test_system_tables_tell_of_queues(client: queueber.Client, run: Run) -> None
     assert dead == [("told", "1", "broken")]
 
 
+def test_topics_tell_when_they_were_created_and_changed(client: queueber.Client, run: Run) -> None:
+    client.create_topic("changed")
+    query = "SELECT updated_at = created_at, updated_at FROM system.topics WHERE name = 'changed'"
+    assert rows(run, query)[0][0] is True
+
+    client.create_queue("changes-it")
+    client.topic("changed").add_source("changes-it", on="insert")
+
+    ((is_same, updated_at),) = rows(run, query)
+    assert (is_same, updated_at.tzinfo is not None) == (False, True)
+
+
+def test_leases_of_shared_groups_are_told_beside_those_of_queues(
+    client: queueber.Client, run: Run
+) -> None:
+    client.queue("leased").add(b"1")
+    client.topic("leased").publish([b"1", b"2", b"3"])
+    of_queue = client.queue("leased").poll()
+    window = client.topic("leased").consume("workers", limit=2, start="earliest")
+    of_group = ("leased", "workers", window.lease.hex(), 2)
+
+    of_both = (
+        "SELECT queue, topic, group_id, lease, items FROM system.leases "
+        "WHERE queue = 'leased' OR topic = 'leased' ORDER BY queue"
+    )
+    found = rows(run, of_both)
+    only = rows(run, "SELECT topic, group_id, lease, items FROM system.leases WHERE topic='leased'")
+    queues = rows(run, "SELECT topic, lease FROM system.leases WHERE queue = 'leased'")
+
+    assert found == [("leased", None, None, of_queue.id.hex(), 1), (None, *of_group)]
+    assert only == [of_group]
+    assert queues == [(None, of_queue.id.hex())]
+
+
 def test_tables_are_joined(client: queueber.Client, run: Run) -> None:
     client.topic("left").publish([queueber.NewMessage(b"1", key="a"), queueber.NewMessage(b"2")])
     client.queue("right").add([b"x", b"y"], key=["a", "b"])

@@ -233,3 +233,43 @@ def test_handlers_within_their_limit_are_left_alone(
 
     assert results_of(queue).keys() == set(ids)
     assert stats == queueber.WorkerStats(done=100, processes=1)
+
+
+@pytest.mark.parametrize("is_coroutine", [True, False])
+def test_the_limit_of_the_item_goes_before_that_of_its_worker(
+    is_coroutine: bool, server: ServerProcess, queue: queueber.Queue
+) -> None:
+    brief, patient = queue.add([b"brief", b"patient"], timeout=[0.1, 60])
+    told = {}
+
+    async def wait(item: queueber.WorkItem) -> bytes:
+        told[item.id] = item.timeout
+        await asyncio.sleep(3600 if item.id == brief else 0.4)
+        return b"well"
+
+    def block(item: queueber.WorkItem) -> bytes:
+        told[item.id] = item.timeout
+        time.sleep(3 if item.id == brief else 0.4)
+        return b"well"
+
+    handler: Any = wait if is_coroutine else block
+    stats = worker_of(server, queue, handler=handler, timeout=0.2).run(until="empty")
+
+    assert results_of(queue) == {patient: b"well"}
+    assert last_error_of(queue).splitlines()[0].startswith(OVERRUN)
+    assert told == {brief: 0.1, patient: 60}
+    assert (stats.done, stats.timed_out) == (1, 1)
+
+
+def test_a_worker_without_a_limit_obeys_that_of_the_item(
+    server: ServerProcess, queue: queueber.Queue
+) -> None:
+    queue.add(b"x", timeout=0.1)
+
+    async def wait(item: queueber.WorkItem) -> None:
+        await asyncio.sleep(3600)
+
+    stats = worker_of(server, queue, handler=wait, timeout=None).run(until="empty")
+
+    assert (stats.failed, stats.timed_out) == (1, 1)
+    assert last_error_of(queue).splitlines()[0] == OVERRUN

@@ -2,7 +2,7 @@
 
 import asyncio
 from http import HTTPStatus
-from typing import Protocol
+from typing import Any, Protocol
 
 from queueber.gateway.bounds import Bound
 from queueber.gateway.grpc.http2.frames import (
@@ -50,8 +50,9 @@ class Carrier(Protocol):
     window: int
     is_full: bool
     loop: asyncio.AbstractEventLoop
-    bodies: Bound
-    message_bytes_max: int
+
+    def limits_of(self, path: bytes) -> tuple[int, Bound]:
+        """The bytes of a message of that method, and of those that are not handled."""
 
     def send(self, data: bytes) -> None: ...
     def answer(self, data: bytes) -> None: ...
@@ -63,9 +64,9 @@ class Call:
     """Made by its connection. A handler reads and writes messages, and ends it with `finish`."""
 
     __slots__ = (
-        "_connection", "_has_begun", "_held", "_length", "_lent", "_messages", "_owed", "_reading",
-        "_receive_window", "_room", "head", "is_closed", "is_over", "refusal", "stream", "task",
-        "window",
+        "_bodies", "_connection", "_has_begun", "_held", "_length", "_lent", "_messages", "_owed",
+        "_reading", "_receive_window", "_room", "head", "is_closed", "is_over", "refusal", "stream",
+        "task", "window",
     )  # fmt: skip
 
     def __init__(self, connection: Carrier, stream: int, head: Head, window: int) -> None:
@@ -74,13 +75,14 @@ class Call:
         self.head = head
         self.window = window
         """What the caller takes before it says that we may go on."""
-        self.task: asyncio.Task[None] | None = None
-        """The handler, once the first message has come."""
+        self.task: asyncio.Future[Any] | None = None
+        """What the handler does, once the first message has come."""
         self.is_closed = False
         """Whether the caller has closed its side."""
         self.is_over = False
         """Whether the call has ended, by whichever side."""
-        self._messages = Messages(connection.message_bytes_max)
+        bytes_max, self._bodies = connection.limits_of(head[b":path"])
+        self._messages = Messages(bytes_max)
         self.refusal = _refusal(head)
         """The status of HTTP for what is no call of gRPC."""
         self._length = _length(head)
@@ -96,6 +98,11 @@ class Call:
         self._reading: asyncio.Future[None] | None = None
         self._room: asyncio.Future[None] | None = None
 
+    @property
+    def held_bytes(self) -> int:
+        """Of messages that have come, and are not handled."""
+        return self._held
+
     # --- what the caller sends --------------------------------------------------------------------
 
     def receive(self, data: bytes, size: int, *, is_last: bool) -> None:
@@ -108,15 +115,14 @@ class Call:
         try:
             if self.refusal:
                 data = b""
-            self._connection.bodies.take(len(data))
+            self._bodies.take(len(data))
             self._held += len(data)
             self._messages.add(data)
         except CompressedMessage:
             self.finish(Status.UNIMPLEMENTED, "request: it is compressed; send it plain")
             return
         except LargeMessage as error:
-            limit = self._connection.message_bytes_max
-            text = f"request: it has {error.size} bytes; the limit is {limit}"
+            text = f"request: it has {error.size} bytes; the limit is {error.limit}"
             self.finish(Status.RESOURCE_EXHAUSTED, text)
             return
         except Problem as problem:
@@ -180,17 +186,22 @@ class Call:
 
     def _let_go(self, size: int) -> None:
         self._held -= size
-        self._connection.bodies.give_back(size)
+        self._bodies.give_back(size)
 
     # --- the answer -------------------------------------------------------------------------------
 
     async def answer(self, raw: bytes) -> None:
         """The only message, and the end of the call."""
-        size, connection, stream = len(raw) + PREFIX_BYTES, self._connection, self.stream
-        if self.is_over or self._has_begun or not self._has_room(size):
+        if not self.answer_now(raw):
             await self.write(raw)
             self.finish(Status.OK)
-            return
+
+    def answer_now(self, raw: bytes) -> bool:
+        """As `answer`; False, and nothing is sent, if it does not fit into one frame, or into what
+        the caller takes now."""
+        size, connection, stream = len(raw) + PREFIX_BYTES, self._connection, self.stream
+        if self.is_over or self._has_begun or not self._has_room(size):
+            return False
         self.window -= size
         connection.window -= size
         connection.answer(
@@ -207,6 +218,7 @@ class Call:
             )
         )
         self._ended()
+        return True
 
     def _has_room(self, size: int) -> bool:
         connection = self._connection

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
+from queueber.gateway.bounds import Bound
 from queueber.gateway.grpc.http2.call import STREAM_WINDOW, Call
 from queueber.gateway.grpc.http2.calls_table import CALLS_MAX, CallsTable
 from queueber.gateway.grpc.http2.frames import (
@@ -50,7 +51,7 @@ from queueber.gateway.grpc.http2.frames import (
     without_padding,
 )
 from queueber.gateway.grpc.http2.liveness import Liveness
-from queueber.gateway.grpc.http2.shared import Shared
+from queueber.gateway.grpc.http2.shared import SMALL_MESSAGE_BYTES_MAX, Handling, Shared
 from queueber.gateway.log import log
 from queueber.limits import KIB, MIB
 
@@ -77,7 +78,6 @@ class Connection(asyncio.Protocol):
         self.is_full = False
         """Whether the peer has to read before more is sent."""
         self.liveness = Liveness(shared, self.loop.time())
-        self.bodies, self.message_bytes_max = shared.bodies, shared.message_bytes_max
         self.calls = CallsTable(self, shared, self.liveness)
         self._transport: Any = None
         self._receive_window, self._owed = _WINDOW, 0
@@ -308,6 +308,13 @@ class Connection(asyncio.Protocol):
 
     # --- used by calls ----------------------------------------------------------------------------
 
+    def limits_of(self, path: bytes) -> tuple[int, Bound]:
+        shared = self.shared
+        limit = shared.message_bytes_max.get(path)
+        if limit is None:
+            return SMALL_MESSAGE_BYTES_MAX, shared.small_bodies
+        return limit, shared.bodies
+
     def send(self, data: bytes) -> None:
         if not self._is_closing:
             self._transport.write(data)
@@ -321,9 +328,11 @@ class Connection(asyncio.Protocol):
         """Its first message is there, or there will be none."""
         self.shared.waiting.pop(call, None)
         handling = call.refuse() if call.refusal else self._handler(call)
-        call.task = self.loop.create_task(handling)
+        if isinstance(handling, Coroutine):
+            handling = self.loop.create_task(handling)
+        call.task = handling
 
-    def _handler(self, call: Call) -> Coroutine[Any, Any, None]:
+    def _handler(self, call: Call) -> Handling:
         return self.shared.handlers[call.head[b":path"]](call)
 
     def ended(self, call: Call) -> None:

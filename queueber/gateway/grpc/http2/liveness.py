@@ -63,7 +63,8 @@ class Liveness:
         if self.is_full_since is not None and now - self.is_full_since > shared.answer_timeout:
             return True
         pinged = self._pinged_at
-        if pinged is not None and self.received_at > pinged:
+        # An answer may come in the millisecond of the ping, and nothing came for long before it.
+        if pinged is not None and self.received_at >= pinged:
             self._pinged_at = None
             return False
         return pinged is not None and self.is_full_since is None and now - pinged > ANSWER_SECONDS

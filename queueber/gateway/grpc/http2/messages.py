@@ -13,9 +13,10 @@ class CompressedMessage(Exception):
 class LargeMessage(Exception):
     """It is said to have so many bytes."""
 
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(size, limit)
         self.size = size
+        self.limit = limit
 
 
 def prefix(size: int) -> bytes:
@@ -55,7 +56,7 @@ class Messages:
             raise CompressedMessage
         size = int.from_bytes(data[at + 1 : at + PREFIX_BYTES])
         if size > self._bytes_max:
-            raise LargeMessage(size)
+            raise LargeMessage(size, self._bytes_max)
         return size
 
     @property

@@ -127,6 +127,8 @@ def as_error(error: BaseException) -> QueueberError:
             return error
         case MemoryError() | duckdb.OutOfMemoryException():
             return ResourceExhausted("memory")
+        case OSError() if "Out of Memory" in text:  # while values become those of Arrow
+            return ResourceExhausted("memory")
         case RecursionError():
             return InvalidArgument("sql: is nested too deeply")
         case duckdb.InternalException() | duckdb.FatalException():

@@ -32,7 +32,7 @@ _EQUAL = {
     "system.topics": {"name", "topic_id"},
     "system.topic_offsets": {"topic_id"},
     "system.queues": {"name"},
-    "system.leases": {"queue"},
+    "system.leases": {"queue", "topic"},
     "system.batches": {"queue"},
     "system.dead_letters": {"queue", "batch"},
 }

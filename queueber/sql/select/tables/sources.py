@@ -16,7 +16,7 @@ from queueber.errors import NotFound, PermissionDenied, QueueberError
 from queueber.model import TopicInfo
 from queueber.sql.select.columns import TABLES, sent_columns
 from queueber.sql.select.needs import Need
-from queueber.sql.select.tables import system_queues, system_topics
+from queueber.sql.select.tables import system_leases, system_queues, system_topics
 from queueber.sql.select.tables.budget import Budget
 from queueber.sql.select.tables.items import Items, Results
 from queueber.sql.select.tables.messages import Messages
@@ -28,7 +28,7 @@ _SYSTEM: dict[str, Callable[[AsyncClient, Need], AsyncIterator[dict[str, Any]]]]
     "system.topics": system_topics.topics,
     "system.topic_offsets": system_topics.topic_offsets,
     "system.queues": system_queues.queues,
-    "system.leases": system_queues.leases,
+    "system.leases": system_leases.leases,
     "system.batches": system_queues.batches,
 }
 

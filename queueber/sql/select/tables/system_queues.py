@@ -1,7 +1,6 @@
-"""system.queues, .leases, .batches and .dead_letters: the queues that the caller may read."""
+"""system.queues, .batches and .dead_letters: the queues that the caller may read."""
 
 import json
-import re
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Any
@@ -9,9 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from queueber.client import AsyncClient
-from queueber.clock import SystemClock
 from queueber.errors import NotFound, PermissionDenied
-from queueber.limits import BATCHES_LIST_MAX, LEASES_LIST_MAX, SECOND_MS
+from queueber.limits import BATCHES_LIST_MAX, SECOND_MS
 from queueber.model import Stats
 from queueber.sql.select.columns import sent_columns
 from queueber.sql.select.needs import Need
@@ -20,59 +18,30 @@ from queueber.sql.select.tables.times import at, paused
 
 Row = dict[str, Any]
 
-_HOLDER = re.compile(r"(?P<name>.*) \((?P<address>[^()]*)\)")
 _SAME = (
     "name", "ready", "delayed", "leased", "dead", "parked", "leases", "waiting_polls", "results",
     "result_bytes", "batches", "added_total", "polled_total", "completed_total", "removed_total",
     "failed_total", "released_total", "expired_total", "extended_total", "died_total",
-    "redriven_total", "cancelled_total", "duplicates_total",
+    "redriven_total", "cancelled_total", "duplicates_total", "dead_dropped_total",
 )  # fmt: skip
-_GONE = (NotFound, PermissionDenied)
+GONE = (NotFound, PermissionDenied)
 """A queue that was deleted since the list was made, or that the caller may only list."""
 
 
 async def queues(client: AsyncClient, need: Need) -> AsyncIterator[Row]:
-    for stats in await _seen(client, need, "name"):
+    for stats in await seen(client, need, "name"):
         yield _queue_row(stats)
 
 
-async def leases(client: AsyncClient, need: Need) -> AsyncIterator[Row]:
-    for stats in await _seen(client, need, "queue"):
-        if not stats.leases:
-            continue
-        queue, after = client.queue(stats.name, must_exist=True), b""
-        while True:
-            try:
-                page = await queue.leases(limit=LEASES_LIST_MAX, after=after)
-            except _GONE:
-                break
-            now_ms = SystemClock().now_ms()
-            for lease in page.leases:
-                name, host = _holder(lease.holder)
-                yield {
-                    "queue": stats.name,
-                    "lease": lease.lease_id.hex(),
-                    "holder": lease.holder or None,
-                    "holder_name": name,
-                    "holder_host": host,
-                    "items": lease.items,
-                    "polled_at": at(lease.polled_at_ms),
-                    "expires_at": at(lease.expires_at_ms),
-                    "age_seconds": max(0, now_ms - lease.polled_at_ms) / SECOND_MS,
-                }
-            if not (after := page.next):
-                break
-
-
 async def batches(client: AsyncClient, need: Need) -> AsyncIterator[Row]:
-    for stats in await _seen(client, need, "queue"):
+    for stats in await seen(client, need, "queue"):
         if not stats.batches:
             continue
         queue, before = client.queue(stats.name, must_exist=True), 0
         while True:
             try:
                 page = await queue.batches(limit=BATCHES_LIST_MAX, before=before)
-            except _GONE:
+            except GONE:
                 break
             for batch in page.batches:
                 receipt = batch.receipt
@@ -94,12 +63,12 @@ async def dead_letters(client: AsyncClient, need: Need) -> AsyncIterator[pa.Reco
     """Of each queue as it is when its turn comes."""
     names = sent_columns(need.kind, need.columns)
     of_items = [name for name in names if name != "queue"]
-    for stats in await _seen(client, need, "queue"):
+    for stats in await seen(client, need, "queue"):
         if not stats.dead:
             continue
         try:
             snapshot = await client.queue(stats.name, must_exist=True).open_snapshot()
-        except _GONE:
+        except GONE:
             continue
         async with snapshot:
             async for batch in Items(snapshot, need).pages(of_items or ["priority"]):
@@ -108,7 +77,8 @@ async def dead_letters(client: AsyncClient, need: Need) -> AsyncIterator[pa.Reco
                 yield pa.RecordBatch.from_arrays(arrays, names=names)
 
 
-async def _seen(client: AsyncClient, need: Need, column: str) -> list[Stats]:
+async def seen(client: AsyncClient, need: Need, column: str) -> list[Stats]:
+    """The queues that rows can be about."""
     wanted = need.texts(column)
     return [each for each in await client.queues() if wanted is None or each.name in wanted]
 
@@ -129,10 +99,3 @@ def _queue_row(stats: Stats) -> Row:
         "settings": json.dumps(asdict(settings)),
         "created_at": at(stats.created_at_ms),
     }
-
-
-def _holder(holder: str) -> tuple[str | None, str | None]:
-    """The name and the host of a holder such as `worker-1 (10.0.0.5:51234)`."""
-    match = _HOLDER.fullmatch(holder)
-    name, address = (match["name"], match["address"]) if match else ("", holder)
-    return name or None, address.rpartition(":")[0] or None

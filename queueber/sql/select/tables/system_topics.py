@@ -15,27 +15,23 @@ Row = dict[str, Any]
 
 
 async def topics(client: AsyncClient, need: Need) -> AsyncIterator[Row]:
-    async for name in _names(client, need, "name", "topic_id"):
+    async for name in topic_names(client, need, "name", "topic_id"):
         info = await _described(client, name)
         if info is not None:
             yield _topic_row(info)
 
 
 async def topic_offsets(client: AsyncClient, need: Need) -> AsyncIterator[Row]:
-    async for name in _names(client, need, "topic_id"):
+    async for name in topic_names(client, need, "topic_id"):
         info = await _described(client, name)
         if info is None or not info.groups:
             continue
-        try:
-            groups = await client.topic(name, must_exist=True).groups()
-        except (NotFound, PermissionDenied):
-            continue
-        for group in groups:
+        for group in await groups_of(client, name):
             for row in _offset_rows(info, group):
                 yield row
 
 
-async def _names(client: AsyncClient, need: Need, *columns: str) -> AsyncIterator[str]:
+async def topic_names(client: AsyncClient, need: Need, *columns: str) -> AsyncIterator[str]:
     """The topics that rows can be about."""
     for column in columns:
         wanted = need.texts(column)
@@ -45,6 +41,14 @@ async def _names(client: AsyncClient, need: Need, *columns: str) -> AsyncIterato
             return
     async for name in client.topics():
         yield name
+
+
+async def groups_of(client: AsyncClient, name: str) -> list[GroupInfo]:
+    """Those of a topic; none if it is gone, or the caller may only list it."""
+    try:
+        return await client.topic(name, must_exist=True).groups()
+    except (NotFound, PermissionDenied):
+        return []
 
 
 async def _described(client: AsyncClient, name: str) -> TopicInfo | None:
@@ -80,7 +84,7 @@ def _topic_row(info: TopicInfo) -> Row:
         "parent": info.parent or None,
         "expires_at": at(info.expires_at_ms),
         "created_at": at(info.created_at_ms),
-        "updated_at": None,
+        "updated_at": at(info.updated_at_ms or info.created_at_ms),
     }
 
 

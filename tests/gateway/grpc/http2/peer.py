@@ -1,7 +1,7 @@
 """A connection without a socket: what the peer sends is handed over, what it is sent is noted."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from hpack import Decoder, Encoder
@@ -20,7 +20,7 @@ from queueber.gateway.grpc.http2.frames import (
     settings,
 )
 from queueber.gateway.grpc.http2.messages import prefix
-from queueber.gateway.grpc.http2.shared import Shared
+from queueber.gateway.grpc.http2.shared import Handling, Shared
 from queueber.gateway.grpc.statuses import Status
 
 HEADS = [
@@ -29,7 +29,7 @@ HEADS = [
 ]  # fmt: skip
 Frames = list[tuple[int, int, int, bytes]]
 """Kind, flags, stream and what it carries."""
-Handler = Callable[[Call], Coroutine[Any, Any, None]]
+Handler = Callable[[Call], Handling]
 
 
 async def echo(call: Call) -> None:
@@ -70,7 +70,8 @@ class Peer:
 
     def __init__(self, handler: Handler = echo, *, bodies: int = 1 << 30) -> None:
         self.shared = Shared(
-            handlers={b"/s/M": handler}, bodies=Bound("bytes", bodies), message_bytes_max=1 << 20,
+            handlers={b"/s/M": handler}, bodies=Bound("bytes", bodies),
+            message_bytes_max={b"/s/M": 1 << 20},
             header_bytes_max=16_384, connections_max=2, header_timeout=1.0, answer_timeout=1.0,
             idle_timeout=10.0,
         )  # fmt: skip

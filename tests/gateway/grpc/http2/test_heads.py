@@ -4,7 +4,7 @@ from urllib.parse import unquote
 
 import pytest
 from hpack import Decoder, Encoder
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.gateway.grpc.http2.frames import ConnectionFault
@@ -22,6 +22,7 @@ MORE = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(MORE, st.booleans()), min_size=1, max_size=12), st.integers(0, 4096))
 def test_a_head_means_what_a_reader_without_memory_reads(
     heads: list[tuple[list[tuple[bytes, bytes, bool]], bool]], table_size: int
@@ -65,6 +66,7 @@ def test_a_head_that_is_too_large_or_cannot_be_read_ends_the_connection() -> Non
             Heads(4096).read(block)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_the_text_of_a_status_comes_back(text: str) -> None:
     fields = dict(Decoder(1 << 20).decode(trailers(5, text), raw=True))

@@ -10,7 +10,7 @@ from queueber.gateway.grpc.http2.shared import Shared
 @pytest.fixture
 def liveness() -> Liveness:
     shared = Shared(
-        handlers={}, bodies=Bound("bytes", 1), message_bytes_max=1, header_bytes_max=1,
+        handlers={}, bodies=Bound("bytes", 1), message_bytes_max={}, header_bytes_max=1,
         connections_max=1, header_timeout=2.0, answer_timeout=5.0, idle_timeout=75.0,
     )  # fmt: skip
     return Liveness(shared, now=100.0)
@@ -39,6 +39,15 @@ def test_a_silent_peer_is_pinged_once_and_is_dead_without_an_answer(liveness: Li
     liveness.received_at = 151.0
     assert not liveness.is_dead(160.0)
     assert [liveness.needs_ping(now) for now in (180.0, 182.0)] == [False, True]
+
+
+def test_an_answer_in_the_same_millisecond_is_one(liveness: Liveness) -> None:
+    """The clock of the loop has milliseconds, and a peer on the same machine takes less."""
+    liveness.has_greeted = True
+    assert liveness.needs_ping(131.0)
+    liveness.received_at = 131.0
+    assert [liveness.is_dead(now) for now in (132.0, 152.0)] == [False, False]
+    assert liveness.needs_ping(162.0)
 
 
 def test_a_connection_without_calls_is_idle_after_a_while(liveness: Liveness) -> None:

@@ -19,6 +19,9 @@ const NUMBERS = [
   ["batches_max", "Most batches, 0: no limit", 1],
   ["batch_keep_ms", "Complete batches are kept, seconds", 1000],
   ["cap_by_concurrency_max", "Leased at once of each, 0: no limit", 1],
+  ["cap_by_rate_items", "Rate of each, items, 0: no limit", 1],
+  ["cap_by_rate_ms", "Rate of each, in seconds, 0: one", 1000],
+  ["dead_age_ms", "Dead letters are kept, seconds, 0: for good", 1000],
 ];
 
 export function settingsFields(settings) {

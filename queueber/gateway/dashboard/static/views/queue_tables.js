@@ -100,6 +100,7 @@ const NUMBERS = [
   ["died_total", "Died", exact],
   ["redriven_total", "Redriven", exact],
   ["cancelled_total", "Cancelled", exact],
+  ["dead_dropped_total", "Dropped as dead for long", exact],
 ];
 const limit = (number) => (number ? exact(number) : "none");
 const SETTINGS = [
@@ -119,6 +120,9 @@ const SETTINGS = [
   ["rate_ms", "Rate, in a time of", (ms) => duration(ms || 1000)],
   ["cap_by", "Capped by", (name) => name || "none"],
   ["cap_by_concurrency_max", "Leased at once of each, limit", limit],
+  ["cap_by_rate_items", "Rate of each, items", limit],
+  ["cap_by_rate_ms", "Rate of each, in a time of", (ms) => duration(ms || 1000)],
+  ["dead_age_ms", "Dead letters are kept", (ms) => (ms ? duration(ms) : "for good")],
 ];
 
 export function numbers() {

@@ -1,0 +1,29 @@
+"""Codecs of callbacks."""
+
+from typing import Any
+
+from queueber.model import Callback, CallbackInfo
+from queueber.wire.lists import Codec, read_attribute_list, write_attribute_list
+
+_CALLBACK = Codec(Callback, without=("contents", "attributes"))
+_INFO = Codec(CallbackInfo, without=("item_id",))
+
+
+def write_callback(target: Any, callback: Callback) -> None:
+    _CALLBACK.write(target, callback)
+    target.contents = callback.contents
+    write_attribute_list(target, "attributes", callback.attributes)
+
+
+def read_callback(source: Any) -> Callback:
+    attributes = read_attribute_list(source.attributes)
+    return _CALLBACK.read(source, contents=bytes(source.contents), attributes=attributes)
+
+
+def write_callback_info(target: Any, info: CallbackInfo) -> None:
+    _INFO.write(target, info)
+    target.itemId = info.item_id
+
+
+def read_callback_info(source: Any) -> CallbackInfo:
+    return _INFO.read(source, item_id=bytes(source.itemId))
