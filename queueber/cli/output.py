@@ -53,6 +53,20 @@ def awaited(item: ItemInfo) -> str:
     return ", ".join(listed)
 
 
+def options_of(item: ItemInfo) -> str:
+    """What an item has of its own in place of what its queue says, in one line; empty: nothing."""
+    listed = []
+    if item.attempts_max is not None:
+        listed.append(f"attempts_max {item.attempts_max or 'none'}")
+    if item.backoff_ms:
+        listed.append(f"backoff {', '.join(map(to_duration, item.backoff_ms))}")
+    if item.timeout_ms:
+        listed.append(f"timeout {to_duration(item.timeout_ms)}")
+    if item.expires_at_ms:
+        listed.append(f"expires {to_time(item.expires_at_ms)}")
+    return ", ".join(listed)
+
+
 def field_name(name: str) -> str:
     """The JSON name of an item's field: `lease` for `lease_id`, as `poll` prints it."""
     return to_camel_case(name.removesuffix("_id"))

@@ -195,6 +195,14 @@ class ItemInfo:
     """Items that it waits for."""
     after_batch: str = ""
     """The batch that it waits for."""
+    attempts_max: int | None = None
+    """Failures that make it a dead letter; 0: no limit. None: as the queue says."""
+    backoff_ms: Sequence[int] = ()
+    """Its own delays after failures; empty: as the queue says."""
+    timeout_ms: int = 0
+    """How long a worker may take with it; 0: as the worker says."""
+    expires_at_ms: int = 0
+    """It dies then, unless it is leased before; 0: it does not, or it was leased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +227,7 @@ class ItemColumns:
     next: bytes
     """Pass it as `after` to get the next page; empty on the last page."""
     deliveries: Sequence[int] = ()
+    after: Sequence[Sequence[bytes]] = ()
+    """The items that each waits for; empty: none waits for an item."""
+    after_batches: Sequence[str] = ()
+    """The batch that each waits for; empty: none waits for a batch."""

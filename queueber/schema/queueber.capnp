@@ -603,6 +603,10 @@ struct PeekedItem {
   deliveries @14 :UInt32;      # how often it was leased; what counts no attempt up to 255 times
   after @15 :List(Data);       # items that it waits for
   afterBatch @16 :Text;        # a batch that it waits for
+  attemptsMax @17 :Int32 = -1; # of its own; 0: no limit; -1: as the queue says
+  backoffMs @18 :List(UInt64); # of its own; empty: as the queue says
+  timeoutMs @19 :UInt64;       # how long a worker may take with it; 0: as the worker says
+  expiresAtMs @20 :UInt64;     # it dies then, unless it is leased before; 0: it does not
 }
 
 struct Origin {
@@ -728,6 +732,9 @@ struct ScanResponse {
   leases @6 :List(Data);
   reasons @7 :List(Text);
   lastErrors @8 :List(Text);
+  afterCounts @9 :List(UInt16);  # empty: none waits for items; or for each how many of `after`
+  after @10 :List(Data);       # the items that they wait for, those of the first item first
+  afterBatches @11 :List(Text);  # the batch that each waits for; empty: none waits for one
 }
 
 struct Packed {

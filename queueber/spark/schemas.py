@@ -6,7 +6,7 @@ from pyspark.sql import types
 from queueber.errors import InvalidArgument
 from queueber.tables.messages import MESSAGES
 from queueber.tables.new_messages import PAYLOAD_NAMES
-from queueber.tables.pages import ITEMS, RESULTS, TEXT_MAP, TIME
+from queueber.tables.pages import ITEMS, RESULTS, TEXT_LIST, TEXT_MAP, TIME
 
 _SPARK_TYPES: dict[pa.DataType, types.DataType] = {
     pa.string(): types.StringType(),
@@ -16,6 +16,7 @@ _SPARK_TYPES: dict[pa.DataType, types.DataType] = {
     pa.float64(): types.DoubleType(),
     TIME: types.TimestampType(),
     TEXT_MAP: types.MapType(types.StringType(), types.StringType()),
+    TEXT_LIST: types.ArrayType(types.StringType()),
 }
 
 

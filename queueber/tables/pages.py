@@ -13,6 +13,7 @@ from queueber.model import Column, ItemColumns, ItemState, ResultColumns
 
 TIME = pa.timestamp("us", tz="UTC")
 TEXT_MAP = pa.map_(pa.string(), pa.string())
+TEXT_LIST = pa.list_(pa.string())
 
 RESULTS = pa.schema(
     {
@@ -51,6 +52,8 @@ ITEMS = pa.schema(
         "partition": pa.int32(),
         "row": pa.int64(),
         "attributes": TEXT_MAP,
+        "after": TEXT_LIST,
+        "after_batch": pa.string(),
     }
 )
 """Items that are in a queue, in any state."""
@@ -116,6 +119,10 @@ def items_page(
         "lease": lambda: [each.hex() or None for each in page.lease_ids],
         "reason": lambda: _texts(page.reasons),
         "last_error": lambda: _texts(page.last_errors),
+        "after": lambda: [
+            [each.hex() for each in awaited] for awaited in page.after or [()] * len(page.ids)
+        ],
+        "after_batch": lambda: _texts(page.after_batches or [""] * len(page.ids)),
     }
     return _record_batch(ITEMS, names, page.ids, values)
 

@@ -1,7 +1,7 @@
 """Codecs of items as they stand: their states, peeked items, snapshots and pages of them."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from queueber.errors import InvalidArgument
@@ -24,8 +24,11 @@ _DEFAULTS = ItemDetails([], [], [], [], [])
 _SNAPSHOT = lists.Codec(SnapshotInfo, leased="inProgress")
 write_snapshot, read_snapshot = _SNAPSHOT.write, _SNAPSHOT.read
 _PEEKED = lists.Codec(
-    ItemInfo, without=("attributes", "attempt_times_ms", "after"), lease_id="lease"
+    ItemInfo,
+    without=("attributes", "attempt_times_ms", "after", "attempts_max", "backoff_ms"),
+    lease_id="lease",
 )
+_AS_THE_QUEUE_SAYS = -1
 _STATES = (ItemState.READY, ItemState.DELAYED, ItemState.LEASED, ItemState.DEAD)
 _STATE_WORDS = dict(zip(_STATES, ("ready", "delayed", "inProgress", "dead"), strict=True))
 
@@ -60,6 +63,10 @@ def write_peeked_item(target: Any, peeked: ItemInfo) -> None:
         target.attemptTimesMs = list(peeked.attempt_times_ms)
     if peeked.after:
         target.after = list(peeked.after)
+    if peeked.attempts_max is not None:
+        target.attemptsMax = peeked.attempts_max
+    if peeked.backoff_ms:
+        target.backoffMs = list(peeked.backoff_ms)
 
 
 def read_peeked(response: Any) -> tuple[list[ItemInfo], bytes]:
@@ -68,11 +75,14 @@ def read_peeked(response: Any) -> tuple[list[ItemInfo], bytes]:
 
 
 def read_peeked_item(source: Any) -> ItemInfo:
+    attempts_max = source.attemptsMax
     return _PEEKED.read(
         source,
         attributes=lists.read_attribute_list(source.attributes),
         attempt_times_ms=list(source.attemptTimesMs),
         after=tuple(source.after),
+        attempts_max=None if attempts_max == _AS_THE_QUEUE_SAYS else attempts_max,
+        backoff_ms=tuple(source.backoffMs),
     )
 
 
@@ -105,6 +115,10 @@ def write_scan(response: Any, items: Sequence[ItemInfo], next_after: bytes) -> N
     lists.write_unless_empty(response, "leases", [each.lease_id for each in items])
     lists.write_unless_empty(response, "reasons", [each.reason for each in items])
     lists.write_unless_empty(response, "lastErrors", [each.last_error for each in items])
+    if after := [item_id for each in items for item_id in each.after]:
+        response.afterCounts = [len(each.after) for each in items]
+        response.after = after
+    lists.write_unless_empty(response, "afterBatches", [each.after_batch for each in items])
 
 
 def read_scan(response: Any) -> ItemColumns:
@@ -125,7 +139,15 @@ def read_scan(response: Any) -> ItemColumns:
         list(response.lastErrors) or no_text,
         response.next,
         details.deliveries or details.attempts or [0] * count,
+        _split(list(response.after), list(response.afterCounts)),
+        list(response.afterBatches),
     )
+
+
+def _split(values: list[bytes], counts: list[int]) -> list[tuple[bytes, ...]]:
+    """The values of each item; empty if there are none."""
+    ends = list(accumulate(counts, initial=0))
+    return [tuple(values[start:end]) for start, end in pairwise(ends)]
 
 
 def _deliveries(items: Sequence[ItemInfo]) -> list[int]:
@@ -135,7 +157,9 @@ def _deliveries(items: Sequence[ItemInfo]) -> list[int]:
 
 
 def items_of(columns: ItemColumns) -> list[ItemInfo]:
-    """The rows of a page. Scans send neither `group_max` nor the times of attempts."""
+    """The rows of a page. Scans send neither `group_max`, nor the times of attempts, nor what items
+    have of their own."""
+    count = len(columns.ids)
     rows = zip(
         columns.ids,
         columns.contents,
@@ -145,13 +169,15 @@ def items_of(columns: ItemColumns) -> list[ItemInfo]:
         columns.batches,
         columns.priorities,
         columns.attempts,
-        [0] * len(columns.ids),
+        [0] * count,
         columns.at_ms,
         columns.lease_ids,
         columns.reasons,
         columns.last_errors,
-        [()] * len(columns.ids),
+        [()] * count,
         columns.deliveries or columns.attempts,
+        columns.after or [()] * count,
+        columns.after_batches or [""] * count,
         strict=True,
     )
     return [ItemInfo(*row) for row in rows]

@@ -103,12 +103,21 @@ def test_statistics_are_read_as_they_were_written() -> None:
 def test_items_as_they_stand_are_read_as_they_were_written() -> None:
     plain = ItemInfo(IDS[0], b"x", 1, "", {}, "", 5, 0, 0, 2, attempt_times_ms=[])
     full = ItemInfo(
-        IDS[1], b"", 3, "k", {"a": "b"}, "batch", 9, 2, 4, 5, IDS[2], "why", "what", [6, 7]
+        *(IDS[1], b"", 3, "k", {"a": "b"}, "batch", 9, 2, 4, 5, IDS[2], "why", "what", [6, 7]),
+        *(3, (IDS[0], IDS[2]), "other", 0, (1, 70), 30, 99),
     )
     message = wire.PeekResponse.new_message()
     write_peeked(message, [plain, full], b"next")
 
     assert read_peeked(sent(message)) == ([plain, full], b"next")
+
+
+def test_item_that_an_older_server_peeked_has_nothing_of_its_own() -> None:
+    """An older server sends none of the later fields."""
+    (item,), _ = read_peeked(sent(wire.PeekResponse.new_message(items=[{"id": IDS[0]}])))
+
+    assert (item.attempts_max, item.backoff_ms) == (None, ())
+    assert (item.timeout_ms, item.expires_at_ms) == (0, 0)
 
 
 def test_a_receipt_is_read_as_it_was_written() -> None:
@@ -152,10 +161,15 @@ ITEMS = [
         IDS[0], b"c", made_at_ms(IDS[0]), "k", {"a": "1"}, "b", 7, 2, 0, 5, IDS[1], "why", "err"
     ),
     ItemInfo(IDS[1], b"", made_at_ms(IDS[1]), "", {}, "", 5, 0, 0, 6),
+    ItemInfo(
+        *(IDS[2], b"", made_at_ms(IDS[2]), "", {}, "", 5, 0, 0, 6),
+        after=(IDS[0], IDS[1]),
+        after_batch="night",
+    ),
 ]
 
 
-@pytest.mark.parametrize("items", [[], ITEMS, ITEMS[1:]])
+@pytest.mark.parametrize("items", [[], ITEMS, ITEMS[:2], ITEMS[1:2]])
 def test_pages_of_a_snapshot_are_read_as_they_were_written(items: list[ItemInfo]) -> None:
     message = wire.ScanResponse.new_message()
     write_scan(message, items, b"next")

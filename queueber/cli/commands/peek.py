@@ -9,7 +9,14 @@ from click.exceptions import Exit
 from queueber import Queue
 from queueber.cli.exits import NEGATIVE
 from queueber.cli.flags import count_flag, state_flag
-from queueber.cli.output import CONTENTS_SHOWN_MAX, awaited, counted, text_to_line, to_time
+from queueber.cli.output import (
+    CONTENTS_SHOWN_MAX,
+    awaited,
+    counted,
+    options_of,
+    text_to_line,
+    to_time,
+)
 from queueber.cli.target import Target, queue_flags, raw_flag
 from queueber.limits import PEEK_ITEMS_MAX, PRIORITY_DEFAULT
 from queueber.model import ItemInfo, ItemState
@@ -45,7 +52,8 @@ def peek(target: Target, state: ItemState, limit: int, where: str) -> None:
     With --json each item is an object with the fields of 'poll' and "addedAtMs", "priority",
     "attempts" (failures so far), "deliveries" (how often it was leased), "atMs" (ready, dead: since
     when; delayed: until when; leased: end of the lease), "lease", "reason" (why it is dead),
-    "lastError", "attemptTimesMs", "after" and "afterBatch" (what it waits for).
+    "lastError", "attemptTimesMs", "after" and "afterBatch" (what it waits for), and what it has of
+    its own: "attemptsMax" (null: as the queue says), "backoffMs", "timeoutMs" and "expiresAtMs".
     """
     found = 0
     bytes_max = CONTENTS_SHOWN_MAX if sys.stdout.isatty() else None
@@ -89,6 +97,7 @@ def _details(item: ItemInfo, state: ItemState) -> Iterator[str]:
         yield f"error {text_to_line(item.last_error)}"
     if item.priority != PRIORITY_DEFAULT:
         yield f"priority {item.priority}"
+    yield options_of(item)
 
 
 def _error_lines(item: ItemInfo) -> Iterator[str]:

@@ -12,6 +12,7 @@ from queueber.cli.output import (
     awaited,
     counted,
     item_to_json,
+    options_of,
     text_to_line,
     to_line,
     to_time,
@@ -38,7 +39,8 @@ def show(target: Target, id: bytes | None, key: str | None) -> None:
       queueber show -q orders --key order-17
       queueber show -q orders --key order-17 --json | jq -r '.attempts[].error'
 
-    Shows its state, who holds it, and each attempt that failed: when, how it ended (failed, its
+    Shows its state, who holds it, what it has of its own in place of what its queue says (attempts,
+    backoff, time limit, expiry), and each attempt that failed: when, how it ended (failed, its
     lease expired, disconnected) and its error. The errors of the last 20 attempts are kept, the
     last in full. Of an item that is done its result is shown, while results are kept.
 
@@ -110,6 +112,8 @@ def _state(found: FoundItem, item: ItemInfo) -> Iterator[str]:
 def _numbers(item: ItemInfo) -> Iterator[str]:
     if item.priority != PRIORITY_DEFAULT:
         yield _line("priority", str(item.priority))
+    if options := options_of(item):
+        yield _line("options", options)
     if item.deliveries:
         failures = counted(item.attempts, "failure")
         yield _line("deliveries", f"{item.deliveries:,}, {failures}")

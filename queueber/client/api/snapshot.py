@@ -40,8 +40,8 @@ class Snapshot:
 
         `after` is the `next` of the page before, `before` a `next` at which to stop. Only items of
         `batch`, if one is named. `without` names columns that the server leaves out: "contents",
-        "keys", "batches" or "attributes". These are empty; `group_max` and `attempt_times_ms`
-        always are.
+        "keys", "batches" or "attributes". These are empty; `group_max`, `attempt_times_ms` and what
+        items have of their own always are.
         """
         page = self.scan_columns(state, **options)
         return PeekPage(items_of(page), page.next)

@@ -8,6 +8,7 @@ from queueber.db.families import Family
 from queueber.db.records.attempts import decode_attempts
 from queueber.db.records.blocks import unpack_attributes
 from queueber.db.records.dead_letters import decode_dead
+from queueber.db.records.item_options import StoredOptions, decode_options
 from queueber.db.records.keys import (
     AWAITING_MS,
     DUE_BYTES,
@@ -26,11 +27,14 @@ from queueber.db.records.runs import (
     decode_held,
     decode_mark,
     mark_batch,
+    mark_expires,
+    mark_has_options,
 )
 from queueber.db.records.waits import decode_wait, split_what
 from queueber.db.store.contract import Store
 from queueber.engine.queue.blocks import BlockReader
 from queueber.engine.queue.lifecycle import DeathReason
+from queueber.engine.queue.options import NONE_STORED
 from queueber.engine.queue.peek_filter import PeekFilter
 from queueber.engine.queue.queue_state import QueueState, View, level_end, live_view
 from queueber.ids import ItemId
@@ -134,6 +138,7 @@ def look(
     before: bytes = b"",
     batch: str = "",
     without: frozenset[Column] = ALL_COLUMNS,
+    with_options: bool = True,
 ) -> tuple[list[ItemInfo], bytes]:
     """A page of the items of a state, and where the next one begins: empty when there is none.
 
@@ -161,7 +166,7 @@ def look(
         elif not number or mark_batch(each.of.run.mark) == number:
             if len(page) == limit:
                 return page, last
-            seen = read_item(view, blocks, each, without)
+            seen = read_item(view, blocks, each, without, with_options=with_options)
             bytes_left -= _wire_bytes(seen)
             if bytes_left < 0 and page:
                 return page, last
@@ -182,7 +187,9 @@ def ids_of_batch(
 
 
 def _wire_bytes(seen: ItemInfo) -> int:
-    size = len(seen.contents) + ITEM_WIRE_BYTES + TIME_BYTES * len(seen.attempt_times_ms)
+    size = len(seen.contents) + ITEM_WIRE_BYTES
+    size += TIME_BYTES * (len(seen.attempt_times_ms) + len(seen.backoff_ms))
+    size += len(seen.after) * (ID_BYTES + TIME_BYTES) + len(seen.after_batch.encode())
     size += len(seen.key.encode()) + len(seen.last_error.encode())
     for name, value in seen.attributes.items():
         size += ATTRIBUTE_WIRE_BYTES + len(name.encode()) + len(value.encode())
@@ -279,7 +286,12 @@ def find_held(view: View, start: bytes, limit: int) -> list[Found]:
 
 
 def read_item(
-    view: View, blocks: BlockReader, found: Found, without: frozenset[Column] = ALL_COLUMNS
+    view: View,
+    blocks: BlockReader,
+    found: Found,
+    without: frozenset[Column] = ALL_COLUMNS,
+    *,
+    with_options: bool = True,
 ) -> ItemInfo:
     """What the store has of an item."""
     of, item_id = found.of, found.item_id
@@ -305,6 +317,9 @@ def read_item(
                 after_batch = view.batches.name(number)
             else:
                 after.append(awaited_id)
+    options = NONE_STORED
+    if with_options and mark_has_options(of.run.mark):
+        options = _options(view, item_id)
     return ItemInfo(
         id=item_id,
         contents=contents,
@@ -323,4 +338,14 @@ def read_item(
         deliveries=mark.leases_ended + bool(of.lease_id),
         after=tuple(after),
         after_batch=after_batch,
+        attempts_max=options.attempts_max,
+        backoff_ms=options.backoff_ms,
+        timeout_ms=options.timeout_ms,
+        # From its first lease on it does not expire, whatever is stored.
+        expires_at_ms=options.expires_at_ms if mark_expires(of.run.mark) else 0,
     )
+
+
+def _options(view: View, item_id: bytes) -> StoredOptions:
+    stored = view.reads.get(Family.ITEM_OPTIONS, view.prefix + item_id)
+    return NONE_STORED if stored is None else decode_options(stored)

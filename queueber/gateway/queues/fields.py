@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from queueber.limits import (
+    AFTER_MAX,
     ATTEMPTS_CEILING,
     ATTRIBUTES_MAX,
     BATCH_NAME_BYTES_MAX,
@@ -30,6 +31,7 @@ Id = Annotated[
     ),
 ]
 Ids = Annotated[list[Id], Meta(min_length=1, max_length=10_000)]
+AwaitedIds = Annotated[list[Id], Meta(max_length=AFTER_MAX)]
 Contents = Annotated[
     bytes,
     Meta(

@@ -1,7 +1,7 @@
 """Adding items, leasing them, and looking at them."""
 
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, quote, unquote
 
 import msgspec
@@ -58,9 +58,7 @@ class AddRequest(msgspec.Struct, forbid_unknown_fields=True):
     items: Annotated[list[NewItem], Meta(min_length=1, max_length=ADD_ITEMS_MAX)]
     batch: fields.Batch | None = None
     producer: ProducerRef | None = None
-    after: Annotated[list[fields.Id], Meta(max_length=AFTER_MAX)] = msgspec.field(
-        default_factory=list
-    )
+    after: fields.AwaitedIds = msgspec.field(default_factory=list)
     """Items of the queue that all of these wait for."""
     after_batch: fields.Batch | None = None
     """A batch of the queue that all of these wait for."""
@@ -80,6 +78,24 @@ class AddHeaders(msgspec.Struct, forbid_unknown_fields=True):
     attempts: fields.Attempts | None = None
     timeout_ms: fields.TimeoutMs | None = None
     expires_ms: fields.ExpiresMs | None = None
+    backoff_ms: Annotated[
+        str,
+        Meta(
+            pattern=r"^([0-9]{1,15}(, ?[0-9]{1,15})*)?$",
+            description="Its delays after each failure, with commas between: `1000, 60000`.",
+        ),
+    ] = ""
+    after: Annotated[
+        str,
+        Meta(
+            pattern="^([0-9a-fA-F]{32}(, ?[0-9a-fA-F]{32})*)?$",
+            description=f"Ids of up to {AFTER_MAX} items of the queue that it waits for, with "
+            "commas between.",
+        ),
+    ] = ""
+    after_batch: Annotated[
+        str | None, Meta(description="A batch of the queue that it waits for.")
+    ] = None
 
 
 class AddAnswer(msgspec.Struct):
@@ -142,9 +158,9 @@ def _request_of(headers: AddHeaders, contents: bytes) -> AddRequest:
             if headers.attributes
             else ()
         )
-        key, batch, producer = (
+        key, batch, producer, after_batch = (
             None if text is None else unquote(text, errors="strict")
-            for text in (headers.key, headers.batch, headers.producer)
+            for text in (headers.key, headers.batch, headers.producer, headers.after_batch)
         )
     except ValueError as error:
         raise invalid(f"headers: text is percent-encoded UTF-8: {error}") from None
@@ -157,13 +173,25 @@ def _request_of(headers: AddHeaders, contents: bytes) -> AddRequest:
                 key,
                 attributes,
                 headers.attempts,
-                timeout_ms=headers.timeout_ms,
-                expires_ms=headers.expires_ms,
+                _listed("backoff_ms", headers.backoff_ms, fields.ItemBackoff),
+                headers.timeout_ms,
+                headers.expires_ms,
             )
         ],
         batch,
         None if producer is None else ProducerRef(producer, headers.epoch, headers.sequence),
+        _listed("after", headers.after, fields.AwaitedIds),
+        after_batch,
     )
+
+
+def _listed(name: str, text: str, kind: Any) -> Any:
+    """The values of a header that are separated by commas."""
+    values = [each.strip() for each in text.split(",")] if text else []
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise invalid(f"headers: {name}: {error}") from None
 
 
 # --- poll -----------------------------------------------------------------------------------------
@@ -279,6 +307,14 @@ class PeekedItem(msgspec.Struct):
     """Items that it waits for; until then `at_ms` is the end of the year 9999."""
     after_batch: str | None
     """The batch that it waits for."""
+    attempts_max: int | None
+    """Failures that make it a dead letter, if it has a limit of its own; 0: no limit."""
+    backoff_ms: list[int]
+    """Its delays after failures, if it has some of its own."""
+    timeout_ms: int | None
+    """How long a worker may take with it, if it has a time limit of its own."""
+    expires_at_ms: int | None
+    """It dies then, unless it is leased before; null: it does not, or it was leased."""
 
 
 class PeekAnswer(msgspec.Struct):
@@ -314,6 +350,10 @@ def shown_item(item: ItemInfo) -> PeekedItem:
         list(item.attempt_times_ms),
         [each.hex() for each in item.after],
         item.after_batch or None,
+        item.attempts_max,
+        list(item.backoff_ms),
+        item.timeout_ms or None,
+        item.expires_at_ms or None,
     )
 
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from queueber.tables.messages import MESSAGES
-from queueber.tables.pages import ITEMS, RESULTS, TEXT_MAP, TIME
+from queueber.tables.pages import ITEMS, RESULTS, TEXT_LIST, TEXT_MAP, TIME
 
 TEXT, JSON = "text", "json"
 """The body of a message, item or result as text, and as JSON; null if it is none."""
@@ -25,7 +25,6 @@ def _messages() -> pa.Schema:
 
 
 _ITEMS = _with_body(ITEMS, "contents")
-_LISTS = pa.list_(pa.string())
 
 NAMED: dict[str, pa.Schema] = {
     "topic": _messages(),
@@ -51,7 +50,7 @@ SYSTEM: dict[str, pa.Schema] = {
             "bytes": pa.int64(),
             "oldest_at": TIME,
             "last_at": TIME,
-            "groups": _LISTS,
+            "groups": TEXT_LIST,
             "content_type": pa.string(),
             "is_closed": pa.bool_(),
             "forks": pa.int32(),
@@ -74,7 +73,7 @@ SYSTEM: dict[str, pa.Schema] = {
             "group_lag_seconds": pa.float64(),
             "leased": pa.int64(),
             "dead": pa.int64(),
-            "consumers": _LISTS,
+            "consumers": TEXT_LIST,
             "paused_until": TIME,
             "is_paused": pa.bool_(),
             "created_at": TIME,
@@ -173,7 +172,7 @@ _SQL_TYPES: dict[pa.DataType, str] = {
     pa.float64(): "DOUBLE",
     TIME: "TIMESTAMP WITH TIME ZONE",
     TEXT_MAP: "MAP(VARCHAR, VARCHAR)",
-    _LISTS: "VARCHAR[]",
+    TEXT_LIST: "VARCHAR[]",
 }
 
 

@@ -129,6 +129,10 @@ def test_peek_json_has_every_field(cli: Cli, client: queueber.Client) -> None:
         "deliveries": 1,
         "after": [],
         "afterBatch": None,
+        "attemptsMax": None,
+        "backoffMs": [],
+        "timeoutMs": 0,
+        "expiresAtMs": 0,
     }
 
 

@@ -1,6 +1,7 @@
 import json
 
 import queueber
+from queueber.cli.output import to_time
 from tests.cli.conftest import Cli
 
 
@@ -89,3 +90,25 @@ def test_show_and_peek_tell_what_an_item_waits_for(cli: Cli, queue: queueber.Que
     assert expected in peeked.stdout
     assert "\x1b" not in shown.stdout + peeked.stdout
     assert "9999" not in shown.stdout
+
+
+def test_show_and_peek_tell_what_an_item_has_of_its_own(cli: Cli, queue: queueber.Queue) -> None:
+    [own] = queue.add(b"own", attempts=3, backoff=[1, 60], timeout=30, expires=3600)
+    [endless] = queue.add(b"endless", attempts=0)
+    queue.add(b"plain")
+    item, *_ = queue.peek().items
+    expires = f"expires {to_time(item.expires_at_ms)}"
+
+    shown = cli("show", "-q", queue.name, own.hex())
+    told = json.loads(cli("show", "-q", queue.name, own.hex(), "--json").stdout)["item"]
+    peeked = cli("peek", "-q", queue.name)
+
+    expected = f"attempts_max 3, backoff 1 s, 1 min, timeout 30 s, {expires}"
+    assert f"options     {expected}" in shown.stdout.splitlines()
+    assert "options     attempts_max none" in cli("show", "-q", queue.name, endless.hex()).stdout
+    own_line, endless_line, plain_line = peeked.stdout.splitlines()[1::2]
+    assert own_line.endswith(f"Z, {expected}")
+    assert endless_line.endswith("Z, attempts_max none")
+    assert plain_line.endswith("Z")
+    assert (told["attemptsMax"], told["backoffMs"]) == (3, [1000, 60_000])
+    assert (told["timeoutMs"], told["expiresAtMs"]) == (30_000, item.expires_at_ms)

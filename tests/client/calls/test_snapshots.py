@@ -41,6 +41,23 @@ def test_snapshot_shows_items_and_results_as_they_were(queue: queueber.Queue) ->
     assert queue.stats().ready == 0
 
 
+def test_scan_tells_what_items_waited_for_at_that_moment(queue: queueber.Queue) -> None:
+    first, second = queue.add([b"first", b"second"], batch="night")
+    (waits,) = queue.add(b"third", after=[first, second], after_batch="night")
+    queue.add(b"later", delay=500, attempts=3)
+
+    with queue.open_snapshot() as snapshot:
+        queue.poll(2).complete([b"", b""])
+        found = {item.contents: item for item in snapshot.scan("delayed").items}
+        columns = snapshot.scan_columns("ready")
+
+    assert found[b"third"].id == waits
+    assert found[b"third"].after == (first, second)
+    assert (found[b"third"].after_batch, found[b"later"].after_batch) == ("night", "")
+    assert (found[b"later"].after, found[b"later"].attempts_max) == ((), None)
+    assert (columns.after, columns.after_batches) == ([], [])
+
+
 def test_results_that_were_deleted_before_a_snapshot_are_counted_over_all_its_pages(
     queue: queueber.Queue,
 ) -> None:

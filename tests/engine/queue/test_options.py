@@ -13,7 +13,7 @@ from queueber.model import (
     NewItems,
     QueueSettings,
 )
-from tests.support.operations import cancel, delete_queue, peek, purge, redrive
+from tests.support.operations import cancel, delete_queue, find_item, peek, purge, redrive
 from tests.support.rig import QUEUE, Rig
 
 OPTIONS = Family.ITEM_OPTIONS
@@ -146,3 +146,41 @@ def test_options_go_with_their_queue() -> None:
 
     assert rig.keys(OPTIONS) == []
     rig.close()
+
+
+def test_peek_and_find_tell_what_an_item_has_of_its_own(rig: Rig) -> None:
+    own = ItemOptions(0, (10, 70), timeout_ms=30, expires_ms=500)
+    has_some, has_none = add(rig, own, NO_OPTIONS)
+    added_at_ms = rig.now_ms
+
+    def told(state: ItemState) -> list[tuple[bytes, int | None, tuple[int, ...], int, int]]:
+        peeked = peek(rig.engine, rig.queue, state, b"", 10, 1000)[0]
+        found = [find_item(rig.engine, rig.queue, each.id).found for each in peeked]
+        assert [each and each.item for each in found] == peeked
+        return [
+            (
+                each.id,
+                each.attempts_max,
+                tuple(each.backoff_ms),
+                each.timeout_ms,
+                each.expires_at_ms,
+            )
+            for each in peeked
+        ]
+
+    nothing = (has_none, None, (), 0, 0)
+    assert told(ItemState.READY) == [(has_some, 0, (10, 70), 30, added_at_ms + 500), nothing]
+    # Once it was leased it does not expire any more, also when it is back.
+    polled = rig.poll(2)
+    assert told(ItemState.LEASED) == [(has_some, 0, (10, 70), 30, 0), nothing]
+    rig.release([has_some, has_none], polled.lease_id)
+    assert told(ItemState.READY) == [(has_some, 0, (10, 70), 30, 0), nothing]
+
+
+def test_item_that_expired_is_told_with_what_it_had_of_its_own(rig: Rig) -> None:
+    (item_id,) = add(rig, ItemOptions(2, expires_ms=500))
+    rig.now_ms += 500
+    rig.sweep_all()
+
+    (letter,) = peek(rig.engine, rig.queue, ItemState.DEAD, b"", 10, 1000)[0]
+    assert (letter.id, letter.attempts_max, letter.expires_at_ms) == (item_id, 2, 0)

@@ -6,7 +6,7 @@ from queueber.engine.queue.peek import peek
 from queueber.engine.queue.peek_filter import PeekFilter
 from queueber.errors import InvalidArgument
 from queueber.limits import MIB
-from queueber.model import ItemInfo, ItemState, NewItems
+from queueber.model import ItemInfo, ItemOptions, ItemState, NewItems
 from tests.engine.making import allow_attempts
 from tests.support.rig import START_MS, Rig
 
@@ -101,3 +101,14 @@ def test_call_looks_at_a_bounded_number_of_items_and_bytes(
 def test_wrong_filters_are_refused(where: str, match: str) -> None:
     with pytest.raises(InvalidArgument, match=match):
         PeekFilter(where)
+
+
+def test_what_matches_is_told_with_what_it_has_of_its_own(rig: Rig) -> None:
+    _, wanted = rig.add_items(
+        NewItems([b"x", b'{"n": 1}'], options=[ItemOptions(5), ItemOptions(7)])
+    ).ids
+
+    where = PeekFilter("contents.n = 1")
+    found, _ = peek(rig.engine.store, rig.queue, ItemState.READY, b"", 10, 1000, where)
+
+    assert [(each.id, each.attempts_max) for each in found] == [(wanted, 7)]

@@ -1,5 +1,7 @@
 """Items over HTTP: add, poll, peek."""
 
+import pytest
+
 from queueber.testing import ServerProcess
 from tests.support.http import GatewayProcess, to_base64
 
@@ -111,3 +113,63 @@ def test_raw_bytes_have_what_is_their_own_in_headers(gateway: GatewayProcess, qu
     )
 
     assert polled.headers["queueber-timeout-ms"] == "1500"
+
+
+def test_peek_tells_what_items_have_of_their_own(gateway: GatewayProcess, queue: str) -> None:
+    own = {"attempts": 0, "backoff_ms": [5, 70], "timeout_ms": 1500, "expires_ms": 60_000}
+    items = [{"contents": to_base64(b"x"), **own}, {"contents": to_base64(b"y")}]
+    ids = gateway.ask("POST", f"{queue}/items", {"items": items}).json["ids"]
+
+    with_some, without = gateway.ask("GET", f"{queue}/items").json["items"]
+    found = gateway.ask("GET", f"{queue}/items/{ids[0]}").json["item"]
+
+    assert found == with_some
+    assert (with_some["attempts_max"], with_some["backoff_ms"]) == (0, [5, 70])
+    assert with_some["timeout_ms"] == 1500
+    assert with_some["expires_at_ms"] == with_some["added_at_ms"] + 60_000
+    assert (without["attempts_max"], without["backoff_ms"]) == (None, [])
+    assert (without["timeout_ms"], without["expires_at_ms"]) == (None, None)
+
+
+def test_raw_bytes_have_backoff_and_what_they_wait_for_in_headers(
+    gateway: GatewayProcess, queue: str
+) -> None:
+    first, second = [
+        gateway.ask(
+            "POST", f"{queue}/items", raw=b"first", headers={"Queueber-Batch": "b%C3%A9"}
+        ).json["ids"][0]
+        for _ in range(2)
+    ]
+    headers = {
+        "Queueber-Backoff-Ms": "5, 70,90",
+        "Queueber-After": f"{first},{second}",
+        "Queueber-After-Batch": "b%C3%A9",
+    }
+
+    added = gateway.ask("POST", f"{queue}/items", raw=b"waits", headers=headers)
+
+    [shown] = gateway.ask("GET", f"{queue}/items?state=delayed").json["items"]
+    assert [shown["id"]] == added.json["ids"]
+    assert shown["backoff_ms"] == [5, 70, 90]
+    assert (shown["after"], shown["after_batch"]) == ([first, second], "bé")
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({"Queueber-Backoff-Ms": "5,x"}, "headers: backoff_ms: "),
+        ({"Queueber-Backoff-Ms": "9" * 15}, "headers: backoff_ms: "),
+        ({"Queueber-Backoff-Ms": ",".join("1" * 101)}, "headers: backoff_ms: "),
+        ({"Queueber-After": "12"}, "headers: after: "),
+        ({"Queueber-After": ",".join(["0" * 32] * 101)}, "headers: after: "),
+        ({"Queueber-After-Batch": "%ff"}, "headers: text is percent-encoded UTF-8"),
+    ],
+)
+def test_wrong_headers_of_raw_bytes_are_refused_and_nothing_is_stored(
+    gateway: GatewayProcess, queue: str, headers: dict[str, str], told: str
+) -> None:
+    refused = gateway.ask("POST", f"{queue}/items", raw=b"raw", headers=headers)
+
+    assert (refused.status, refused.code) == (400, "INVALID_ARGUMENT")
+    assert refused.json["detail"].startswith(told)
+    assert gateway.ask("GET", queue).status == 404

@@ -71,6 +71,8 @@ def test_every_state_is_shown_with_all_its_columns_and_nothing_is_leased(
         "partition": None,
         "row": None,
         "attributes": {"a": "1"},
+        "after": [],
+        "after_batch": None,
     }
     (held,) = queue.peek("leased").items
     assert (rows["leased"].lease, rows["leased"].at) == (held.lease_id.hex(), at(held.at_ms))
@@ -79,6 +81,22 @@ def test_every_state_is_shown_with_all_its_columns_and_nothing_is_leased(
     assert (rows["dead"].reason, rows["dead"].last_error) == (letter.reason, "it broke")
     assert (rows["dead"].attempts, rows["dead"].at) == (1, at(letter.at_ms))
     assert rows["dead"].reason
+
+
+def test_items_that_wait_are_shown_with_what_they_wait_for(
+    spark: SparkSession, server: ServerProcess, queue: queueber.Queue
+) -> None:
+    first, second = queue.add([b"first", b"second"], batch="night")
+    (waits,) = queue.add(b"third", after=[first, second], after_batch="night")
+    queue.add(b"later", delay=500)
+
+    read = load(spark, server, queue, table="items").where("state = 'delayed'")
+    rows = {row.contents: row for row in read.collect()}
+
+    waiting, delayed = rows[b"third"], rows[b"later"]
+    assert (waiting.id, waiting.after_batch) == (waits.hex(), "night")
+    assert waiting.after == [first.hex(), second.hex()]
+    assert (delayed.after, delayed.after_batch) == ([], None)
 
 
 def test_table_is_as_of_the_moment_when_it_was_planned(

@@ -81,6 +81,18 @@ def test_items_of_a_queue_in_every_state(client: queueber.Client, run: Run) -> N
     ]
 
 
+def test_items_that_wait_are_rows_with_what_they_wait_for(
+    client: queueber.Client, run: Run
+) -> None:
+    queue = client.queue("awaited")
+    [first] = queue.add([b"first"], batch="night")
+    queue.add([b"second"], after=[first], after_batch="night")
+
+    found = rows(run, "SELECT text, after, after_batch FROM queue('awaited') ORDER BY text")
+
+    assert found == [("first", [], None), ("second", [first.hex()], "night")]
+
+
 def test_results_are_what_is_done_and_what_is_dead(client: queueber.Client, run: Run) -> None:
     client.create_queue("results", attempts_max=1)
     queue = client.queue("results")
