@@ -91,11 +91,11 @@ class App(Kinds):
             return self._client
 
     @contextlib.contextmanager
-    def sent_to(self, elsewhere: Any) -> Iterator[None]:
+    def sent_to(self, elsewhere: Any, readers: Any) -> Iterator[None]:
         """Within this block jobs go elsewhere, and results come from there: see
         `queueber.testing.inline`."""
         before = self._elsewhere, self._readers
-        self._elsewhere = self._readers = elsewhere
+        self._elsewhere, self._readers = elsewhere, readers
         try:
             yield
         finally:

@@ -36,6 +36,8 @@ class Handle(Generic[R]):
         try:
             return self._decoded(future.result(seconds))
         except TimeoutError:
+            if seconds is None or future.done():
+                raise
             raise TimeoutError(f"{self.job.name} has no result after {seconds:g} s") from None
         finally:
             self._results.stop_waiting(self._expected, future)

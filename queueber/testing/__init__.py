@@ -4,7 +4,9 @@
 """
 
 from queueber.testing.handler_calls import run_handler
-from queueber.testing.inline_jobs import InlineJob, InlineJobs, inline
+from queueber.testing.inline_block import inline
+from queueber.testing.inline_job import InlineJob
+from queueber.testing.inline_jobs import InlineJobs
 from queueber.testing.server_process import (
     START_SECONDS_MAX,
     STOP_SECONDS_MAX,

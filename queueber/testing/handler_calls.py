@@ -15,6 +15,7 @@ from queueber.client.arguments.new_items import to_new_items
 from queueber.clock import SystemClock
 from queueber.errors import InvalidArgument
 from queueber.ids import IdSource
+from queueber.testing.inline_limits import call_async_limited, call_limited
 from queueber.worker.handlers import coroutine_runners
 from queueber.worker.handlers.kinds import JobItem, Kinds, call_kind
 from queueber.worker.handlers.middleware import Chain, Middleware
@@ -73,17 +74,16 @@ class HandlerCalls:
         if self.is_coroutine(item):
             return self._run(self.call_async(item))
         errors: list[BaseException] = []
-        handler = self._chain.wrap(self._handler)
-        call = make_call(handler, *self._formats, self._noting(errors))
-        return _ended(call(item), errors)
+        handler, on_error = self._chain.wrap(self._handler), self._noting(errors)
+        call = make_call(handler, *self._formats, on_error)
+        return _ended(call_limited(call, item, on_error), errors)
 
     async def call_async(self, item: WorkItem) -> Ended:
         errors: list[BaseException] = []
-        handler = self._chain.wrap_async(self._handler)
-        call = make_async_call(
-            handler, *self._formats, self._noting(errors), self._is_cancellation()
-        )
-        return _ended(await call(item), errors)
+        handler, on_error = self._chain.wrap_async(self._handler), self._noting(errors)
+        call = make_async_call(handler, *self._formats, on_error, self._is_cancellation())
+        outcome = await call_async_limited(call, item, on_error, uses_trio=self._uses_trio)
+        return _ended(outcome, errors)
 
     def _is_cancellation(self) -> Callable[[BaseException], bool]:
         if not self._uses_trio:

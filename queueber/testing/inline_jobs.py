@@ -1,67 +1,28 @@
-"""Jobs in line: within the block of `inline`, `app.enqueue` runs the job at once, in this thread.
+"""The jobs that run in line, from their `enqueue` to their end: see `inline_block.py`."""
 
-What goes through an app stays as it is (arguments are checked, encoded and decoded, middleware and
-results too); in place of a server and a worker there are an `InlineQueue` and its results.
-"""
-
-import asyncio
-import contextlib
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import Any
+import threading
+from collections.abc import Sequence
 
 from queueber.client import Item
 from queueber.client.api.item import NO_ATTRIBUTES
-from queueber.client.arguments.new_items import to_new_items
-from queueber.client.transport.futures import answer_future, fail_future
-from queueber.errors import NotFound
+from queueber.errors import InvalidArgument, NotFound
 from queueber.jobs.app import App
-from queueber.jobs.result_readers import Expected, JobDied
 from queueber.limits import SECOND_MS
-from queueber.model import NO_OPTIONS, NewItems, QueueSettings
-from queueber.testing.handler_calls import (
-    Ended,
-    HandlerCalls,
-    check_attempts,
-    clock,
-    ids,
-    inline_settings,
+from queueber.model import (
+    NO_OPTIONS,
+    Callback,
+    CallbackInfo,
+    NewItems,
+    Receipt,
+    receipt_attributes,
 )
+from queueber.testing.handler_calls import HandlerCalls, clock, ids
+from queueber.testing.inline_flow import InlineBatch, InlineFlow, came_after
+from queueber.testing.inline_job import InlineJob
+from queueber.testing.inline_results import InlineResults
+from queueber.testing.inline_runs import InlineRuns
 from queueber.worker.handlers.kinds import JobItem
-from queueber.worker.handlers.middleware import Middleware
-from queueber.worker.handlers.work_item import Failed, HeldLease
-from queueber.worker.worker_settings import LoopName
-
-ATTEMPTS_MAX = QueueSettings().attempts_max
-
-
-@dataclass(slots=True)
-class InlineJob:
-    """A job that ran in line."""
-
-    id: bytes
-    name: str
-    queue: str
-    contents: bytes
-    attempts_max: int
-    own_pauses: tuple[float, ...] = ()
-    """What the item has of its own; the last one is for all later failures."""
-    attempts: int = 0
-    pauses: list[float | None] = field(default_factory=list)
-    """The seconds that a server would have waited after each failed attempt but the last; None: as
-    the settings of its queue say."""
-    result: bytes | None = None
-    """None if the job failed for the last time."""
-    error: str = ""
-    """That of the last attempt that failed, as it would be stored."""
-    raised: BaseException | None = None
-    """What that attempt raised."""
-
-    def died(self) -> JobDied:
-        died = JobDied(self.name, self.error, self.attempts)
-        died.__cause__ = self.raised
-        return died
+from queueber.worker.handlers.work_item import HeldLease
 
 
 class InlineJobs:
@@ -69,178 +30,142 @@ class InlineJobs:
 
     def __init__(self, app: App, calls: HandlerCalls, attempts_max: int) -> None:
         self._app = app
-        self._calls = calls
         self._attempts_max = attempts_max
-        self._by_id: dict[bytes, InlineJob] = {}
+        self._lock = threading.RLock()
+        self._flow = InlineFlow()
+        self._runs = InlineRuns(calls, lambda job: self._item(job.queue, job.item), self._ran)
+        self.results = InlineResults(self._flow, self._lock)
         self._by_key: dict[tuple[str, str], bytes] = {}
         self.ran: list[InlineJob] = []
 
-    # --- what the app takes for its client --------------------------------------------------------
+    @property
+    def dead(self) -> list[InlineJob]:
+        """Those that failed for the last time, and those that never ran, because they were to come
+        after one that is dead."""
+        with self._lock:
+            return [job for job in self._flow.jobs.values() if job.has_ended and not job.is_done]
 
-    def queue(self, name: str) -> "InlineQueue":
-        return InlineQueue(self, name)
+    # --- what queues do ---------------------------------------------------------------------------
 
-    def close(self) -> None:
-        pass
+    def add(self, queue: str, new: NewItems) -> tuple[list[bytes], list[InlineJob]]:
+        """The ids of the jobs, and those that are to be run now."""
+        found: list[bytes] = []
+        begun: list[InlineJob] = []
+        with self._lock:
+            for at in range(len(new.contents)):
+                key = new.keys[at] if new.keys else ""
+                item_id = self._by_key.get((queue, key)) if key else None
+                if item_id is None:
+                    job, may_begin = self._new(queue, new, at, key)
+                    item_id = job.id
+                    begun += may_begin
+                elif new.batch:
+                    self._flow.open(queue, new.batch)
+                found.append(item_id)
+        return found, begun
 
-    def __getattr__(self, name: str) -> Any:
-        raise _without_server("client", name)
+    def run(self, jobs: Sequence[InlineJob]) -> None:
+        """Run these, and all that begins when they end."""
+        self._runs.run(jobs)
 
-    # --- what the app takes for its results -------------------------------------------------------
+    async def run_async(self, jobs: Sequence[InlineJob]) -> None:
+        await self._runs.run_async(jobs)
 
-    def of(self, _queue: str) -> "InlineJobs":
-        return self
+    def give(self, queue: str, batch: str, callback: Callback) -> list[InlineJob]:
+        with self._lock:
+            found = self._flow.batch(queue, batch)
+            if self._flow.give(found, callback, clock.now_ms()):
+                return self._add_callback(found)
+        return []
 
-    offset = None
+    def callback(self, queue: str, batch: str) -> CallbackInfo:
+        with self._lock:
+            found = self._flow.batch(queue, batch)
+            if found.callback is None:
+                raise NotFound(
+                    f"batch: {batch!r} of queue {queue!r} has no callback; when_complete gives it "
+                    "one"
+                )
+            return CallbackInfo(batch, found.callback.to, found.created_at_ms, found.item_id)
 
-    def expect(self, job: str, item_id: bytes, _mark: int | None) -> Expected:
-        if item_id not in self._by_id:
-            raise NotFound(f"no job {job} with the id {item_id.hex()} was enqueued in line")
-        return Expected(job, item_id, is_ahead=False)
+    def receipt(self, queue: str, batch: str) -> Receipt:
+        with self._lock:
+            return self._flow.batch(queue, batch).receipt()
 
-    def wait(self, expected: Expected) -> "Future[bytes]":
-        future: Future[bytes] = Future()
-        ran = self._by_id[expected.id]
-        if ran.result is not None:
-            answer_future(future, ran.result)
-        elif ran.error:
-            future.set_exception(ran.died())
-        return future
+    # --- beginning, with the lock -----------------------------------------------------------------
 
-    def stop_waiting(self, expected: Expected, future: "Future[bytes]") -> None:
-        pass
-
-    # --- running ----------------------------------------------------------------------------------
-
-    def earlier(self, queue: str, new: NewItems) -> bytes | None:
-        """The job that has the key already."""
-        return self._by_key.get((queue, new.keys[0])) if new.keys else None
-
-    def begin(self, queue: str, new: NewItems) -> tuple[InlineJob, Item]:
+    def _new(
+        self, queue: str, new: NewItems, at: int, key: str
+    ) -> tuple[InlineJob, list[InlineJob]]:
+        """A new job, and what may begin: it itself, unless it waits."""
+        waits, dead = self._flow.awaited(queue, new)
         (item_id,) = ids.mint(1, clock.now_ms())
-        contents = new.contents[0]
-        key = new.keys[0] if new.keys else ""
-        attributes = new.attributes[0] if new.attributes else NO_ATTRIBUTES
-        own = new.options[0] if new.options else NO_OPTIONS
-        limit = own.attempts_max or self._attempts_max  # 0 is none at all, and would not end
-        pauses = tuple(ms / SECOND_MS for ms in own.backoff_ms)
-        job = self._by_id[item_id] = InlineJob(item_id, "", queue, contents, limit, pauses)
+        contents = new.contents[at]
+        attributes = new.attributes[at] if new.attributes else NO_ATTRIBUTES
+        own = new.options[at] if new.options else NO_OPTIONS
+        timeout = own.timeout_ms / SECOND_MS if own.timeout_ms else None
+        item = Item(item_id, contents, 1, key, attributes, new.batch, timeout=timeout)
+        job = InlineJob(
+            item_id,
+            self._item(queue, item).kind.name,
+            queue,
+            contents,
+            own.attempts_max or self._attempts_max,  # 0 is none at all, and would not end
+            tuple(ms / SECOND_MS for ms in own.backoff_ms),
+            item=item,
+        )
         if key:
             self._by_key[queue, key] = item_id
-        return job, Item(item_id, contents, 1, key, attributes, new.batch)
+        self._flow.add(job, waits, new.batch)
+        if dead:
+            job.die_of(came_after(dead[0]))
+            return job, self._end(job)
+        return job, self._begin([] if waits else [job])
 
-    def run(self, job: InlineJob, item: Item) -> None:
-        while (attempt := self._next_attempt(job, item)) is not None:
-            self._note(job, attempt, self._calls.call(attempt))
-        self.ran.append(job)
+    def _begin(self, jobs: list[InlineJob]) -> list[InlineJob]:
+        for job in jobs:
+            job.thread_id = threading.get_ident()
+        return jobs
 
-    async def run_async(self, job: InlineJob, item: Item) -> None:
-        while (attempt := self._next_attempt(job, item)) is not None:
-            if self._calls.is_awaited(attempt):
-                ended = await self._calls.call_async(attempt)
-            else:
-                ended = self._calls.call(attempt)
-            self._note(job, attempt, ended)
-        self.ran.append(job)
-
-    def _next_attempt(self, job: InlineJob, item: Item) -> JobItem | None:
-        """The item as its handler gets it next; None: the job is done, or failed for good."""
-        if job.result is not None or job.attempts == job.attempts_max:
-            return None
-        job.attempts += 1
-        attempt = JobItem(item, HeldLease(b"", 1, 0.0, source=job.queue))
-        attempt.attempt = attempt.deliveries = job.attempts
+    def _item(self, queue: str, item: Item) -> JobItem:
+        attempt = JobItem(item, HeldLease(b"", 1, 0.0, source=queue))
         kind = self._app.kind_of(attempt)
-        assert not isinstance(kind, str)  # the app has enqueued it
+        if isinstance(kind, str):
+            raise InvalidArgument(
+                f"contents: the app has no job {kind!r}; in line there is no other worker that "
+                "might know it"
+            )
         attempt.kind = kind
-        job.name = kind.name
         return attempt
 
-    def _note(self, job: InlineJob, item: JobItem, ended: Ended) -> None:
-        if not isinstance(ended.outcome, Failed):
-            job.result = ended.outcome
-            return
-        job.error, job.raised = ended.outcome.error, ended.error
-        if job.attempts < job.attempts_max:
-            pause = ended.outcome.delay
-            if pause is None and not item.has_backoff:
-                pause = item.kind.delay_after(job.attempts)
-            if pause is None and job.own_pauses:
-                pause = job.own_pauses[min(job.attempts, len(job.own_pauses)) - 1]
-            job.pauses.append(pause)
+    def _add_callback(self, batch: InlineBatch) -> list[InlineJob]:
+        assert batch.callback is not None
+        given = batch.callback
+        attributes = {**given.attributes, **receipt_attributes(batch.queue, batch.receipt())}
+        new = NewItems([given.contents], keys=[given.key], attributes=[attributes])
+        (batch.item_id,), begun = self.add(given.to, new)
+        return begun
 
+    # --- ending -----------------------------------------------------------------------------------
 
-class InlineQueue:
-    """As much of a queue as an app uses to enqueue."""
+    def _ran(self, job: InlineJob) -> list[InlineJob]:
+        self.ran.append(job)
+        return self._end(job)
 
-    def __init__(self, jobs: InlineJobs, name: str) -> None:
-        self._jobs = jobs
-        self.name = name
-
-    def __getattr__(self, name: str) -> Any:
-        raise _without_server("queue", name)
-
-    def add(self, contents: bytes, **options: Any) -> list[bytes]:
-        new = to_new_items(contents, **options)
-        if (earlier := self._jobs.earlier(self.name, new)) is not None:
-            return [earlier]
-        job, item = self._jobs.begin(self.name, new)
-        self._jobs.run(job, item)
-        return [job.id]
-
-    def add_soon(self, contents: bytes, **options: Any) -> "Future[list[bytes]]":
-        """In asyncio the job runs on the loop that enqueues it."""
-        future: Future[list[bytes]] = Future()
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            future.set_result(self.add(contents, **options))
-            return future
-        new = to_new_items(contents, **options)
-        if (earlier := self._jobs.earlier(self.name, new)) is not None:
-            future.set_result([earlier])
-            return future
-        job, item = self._jobs.begin(self.name, new)
-
-        async def run() -> None:
-            try:
-                await self._jobs.run_async(job, item)
-            except BaseException as error:
-                fail_future(future, error)
-                raise
-            answer_future(future, [job.id])
-
-        future.task = loop.create_task(run())  # type: ignore[attr-defined]  # else it is collected
-        return future
-
-
-def _without_server(what: str, name: str) -> AttributeError:
-    return AttributeError(
-        f"jobs run in line here, without a server, so the {what} of the app has no {name!r}; "
-        "queueber.testing.running_server has all of it"
-    )
-
-
-@contextlib.contextmanager
-def inline(
-    app: App,
-    *,
-    attempts_max: int = ATTEMPTS_MAX,
-    middleware: Sequence[Middleware | str] = (),
-    loop: LoopName = "asyncio",
-) -> Iterator[InlineJobs]:
-    """Within this block `app.enqueue` runs the job at once, in this thread, without a server.
-
-    Arguments and results are checked and encoded as in reality. A job that fails is tried again at
-    once: `attempts_max` times in all, unless the job or the `enqueue` says how often. Then its
-    handle raises `JobDied`, whose cause is what the job raised. `delay`, `at` and `expires` are
-    checked and not waited for, a `key` stores one job, and time limits do not count. `middleware`
-    and `loop` are as for `Worker`.
-    """
-    check_attempts("attempts_max", attempts_max)
-    settings = inline_settings(
-        app, weights=app.queue_weights(), loop=loop, middleware=tuple(middleware)
-    )
-    jobs = InlineJobs(app, HandlerCalls(settings), attempts_max)
-    with app.sent_to(jobs):
-        yield jobs
+    def _end(self, job: InlineJob) -> list[InlineJob]:
+        """The job is done or dead; returns what begins therefore."""
+        begun: list[InlineJob] = []
+        with self._lock:
+            ended = [job]
+            for each in ended:
+                if each.has_ended:
+                    continue  # it waited for two that died
+                waiting = each.end()
+                let_go = self._flow.ended(each)
+                ended += let_go.died
+                begun += self._begin(let_go.jobs)
+                for batch in let_go.batches:
+                    begun += self._add_callback(batch)
+                for future in waiting:
+                    each.resolve(future)
+        return begun

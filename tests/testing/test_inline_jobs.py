@@ -279,8 +279,8 @@ def test_an_app_goes_to_its_server_again_afterwards(served: queueber.App) -> Non
 def test_what_needs_a_server_says_so() -> None:
     with inline(app), pytest.raises(AttributeError, match="run in line here, without a server"):
         app.client.schedule("nightly", "0 3 * * *")
-    with inline(app), pytest.raises(AttributeError, match="has no 'when_complete'"):
-        app.when_complete("monday", about)
+    with inline(app), pytest.raises(AttributeError, match="has no 'purge'"):
+        app.client.queue("default").purge("ready")
 
 
 def test_what_is_wrong_is_refused() -> None:
@@ -291,3 +291,115 @@ def test_what_is_wrong_is_refused() -> None:
             pass
     with pytest.raises(InvalidArgument, match="has no jobs"), inline(queueber.App(NOWHERE)):
         pass
+
+
+def test_jobs_that_died_without_a_run_are_listed_as_dead() -> None:
+    with inline(app, attempts_max=1) as jobs:
+        first = app.enqueue(broken)
+        second = app.enqueue(thread, after=first)
+        app.enqueue(thread, after=[second, first])
+
+    assert [job.name for job in jobs.ran] == ["broken"]
+    assert [(job.name, job.attempts) for job in jobs.dead] == [
+        ("broken", 1), ("thread", 1), ("thread", 1),
+    ]  # fmt: skip
+
+
+def test_batches_that_wait_for_each_other_end_no_handle_and_hang_nobody() -> None:
+    @app.job("two", queue="two")
+    def two(item: queueber.WorkItem) -> None:
+        app.enqueue(rest, batch="a", after=item.id)
+        handles.append(app.enqueue(rest, batch="b", after_batch="a"))
+        handles.append(app.enqueue(rest, batch="a", after_batch="b"))
+
+    @app.job("rest", queue="two")
+    def rest() -> None: ...
+
+    handles: list[queueber.Handle[None]] = []
+    with inline(app) as jobs:
+        app.enqueue(two)
+        assert [job.name for job in jobs.ran] == ["two", "rest"]
+        for handle in handles:
+            with pytest.raises(TimeoutError, match="rest has no result and would get none"):
+                handle.result()
+
+
+def test_a_blocking_wait_for_what_the_same_loop_runs_raises() -> None:
+    own = queueber.App(NOWHERE)
+
+    @own.job("slow")
+    async def slow() -> str:
+        await asyncio.sleep(0.01)
+        return "done"
+
+    async def main() -> None:
+        other = asyncio.create_task(own.enqueue_async(slow, key="k"))
+        await asyncio.sleep(0)
+        handle = own.enqueue(slow, key="k")
+        with pytest.raises(TimeoutError, match="slow has no result and would get none"):
+            handle.result()
+        assert await handle == await (await other) == "done"
+
+    with inline(own):
+        asyncio.run(main())
+
+
+def test_trio_cancels_a_job_that_overruns() -> None:
+    own = queueber.App(NOWHERE)
+
+    @own.job("hangs", timeout=0.05, attempts=1)
+    async def hangs(*, catches: bool) -> None:
+        with trio.CancelScope(shield=False):
+            try:
+                await trio.sleep(3600)
+            except trio.Cancelled:
+                if not catches:
+                    raise
+                raise Refused("cancelled") from None
+
+    with inline(own, loop="trio") as jobs:
+        own.enqueue(hangs, catches=False)
+        own.enqueue(hangs, catches=True)
+
+    late = "HandlerTimeout: the handler ran longer than 0.05 s (its timeout)"
+    first, second = jobs.ran
+    assert first.error.splitlines()[0] == late
+    assert "await trio.sleep(3600)" in first.error
+    assert second.error.splitlines()[0] == f"{late}; Refused: cancelled"
+    assert isinstance(second.raised, queueber.HandlerTimeout)
+
+
+def test_middleware_learns_that_a_function_overran() -> None:
+    own = queueber.App(NOWHERE)
+    calls = Calls()
+
+    @own.job("slow", timeout=0.01, attempts=1)
+    def slow() -> None:
+        threading.Event().wait(0.05)
+
+    with inline(own, middleware=[calls]) as jobs:
+        own.enqueue(slow)
+
+    assert calls.seen == [
+        "before 1", "after 1",
+        "HandlerTimeout('the handler ran longer than 0.01 s (its timeout)') 1",
+    ]  # fmt: skip
+    assert "(its timeout); it ended after 0.0" in jobs.ran[0].error
+
+
+def test_an_interrupt_ends_the_test_and_not_the_job() -> None:
+    own = queueber.App(NOWHERE)
+
+    @own.job("interrupted")
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with inline(own), pytest.raises(KeyboardInterrupt):
+        own.enqueue(interrupted)
+
+
+def test_contents_of_a_job_that_the_app_does_not_have_are_refused() -> None:
+    with inline(app) as jobs:
+        with pytest.raises(InvalidArgument, match="the app has no job 'theirs'"):
+            app.client.queue().add(b'{"job": "theirs"}')
+        assert jobs.ran == []
