@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 from queueber.testing import running_server
+from queueber.version import VERSION
 from tests.support.certificates import Authority, new_authority
 
 ROOT = Path(__file__).parent.parent
@@ -247,12 +248,11 @@ def test_manifests_are_those_that_kubernetes_takes() -> None:
 
 def test_kustomization_names_every_file() -> None:
     kustomization = yaml.safe_load((BASE / "kustomization.yaml").read_text())
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
     assert sorted(kustomization["resources"]) == sorted(
         path.name for path in BASE.glob("*.yaml") if path.stem != "kustomization"
     )
-    assert [image["newTag"] for image in kustomization["images"]] == [version]
+    assert [image["newTag"] for image in kustomization["images"]] == [VERSION]
 
 
 def pods() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -3,45 +3,62 @@
 import os
 import sys
 import traceback
+from importlib import import_module
 from typing import Any
 
 import click
 from click.exceptions import Abort, Exit
 
 from queueber.cli import exits
-from queueber.cli.backups.backup import backup
-from queueber.cli.backups.import_original import import_original
-from queueber.cli.backups.restore import restore
-from queueber.cli.commands.add import add
-from queueber.cli.commands.callback import callback
-from queueber.cli.commands.finish import complete, fail, release, remove
-from queueber.cli.commands.forget_batches import forget_batches
-from queueber.cli.commands.gateway import gateway
-from queueber.cli.commands.listings import batches, leases
-from queueber.cli.commands.loads import loads
-from queueber.cli.commands.operate import cancel, pause, purge, redrive, resume
-from queueber.cli.commands.peek import peek
-from queueber.cli.commands.ping import ping
-from queueber.cli.commands.poll import extend, poll
-from queueber.cli.commands.queues import queues
-from queueber.cli.commands.receipt import receipt
-from queueber.cli.commands.reschedule import reschedule, run_now
-from queueber.cli.commands.results import readers, results
-from queueber.cli.commands.schedule import schedule
-from queueber.cli.commands.serve import serve
-from queueber.cli.commands.show import show
-from queueber.cli.commands.stats import stats
-from queueber.cli.commands.store import repair, verify
-from queueber.cli.commands.token import token
-from queueber.cli.commands.upgrade import upgrade
-from queueber.cli.commands.work import work
-from queueber.cli.spark import spark
-from queueber.cli.sql import sql
-from queueber.cli.top import top
-from queueber.cli.topics import topic
-from queueber.cli.topics.listing import topics
 from queueber.errors import QueueberError
 from queueber.version import VERSION
+
+_PLACES = {
+    "serve": "commands.serve:serve",
+    "gateway": "commands.gateway:gateway",
+    "work": "commands.work:work",
+    "add": "commands.add:add",
+    "poll": "commands.poll:poll",
+    "extend": "commands.poll:extend",
+    "remove": "commands.finish:remove",
+    "complete": "commands.finish:complete",
+    "fail": "commands.finish:fail",
+    "release": "commands.finish:release",
+    "receipt": "commands.receipt:receipt",
+    "results": "commands.results:results",
+    "readers": "commands.results:readers",
+    "show": "commands.show:show",
+    "peek": "commands.peek:peek",
+    "cancel": "commands.operate:cancel",
+    "reschedule": "commands.reschedule:reschedule",
+    "run-now": "commands.reschedule:run_now",
+    "purge": "commands.operate:purge",
+    "redrive": "commands.operate:redrive",
+    "pause": "commands.operate:pause",
+    "resume": "commands.operate:resume",
+    "ping": "commands.ping:ping",
+    "top": "top:top",
+    "stats": "commands.stats:stats",
+    "queues": "commands.queues:queues",
+    "leases": "commands.listings:leases",
+    "batches": "commands.listings:batches",
+    "forget": "commands.forget_batches:forget_batches",
+    "callback": "commands.callback:callback",
+    "schedule": "commands.schedule:schedule",
+    "loads": "commands.loads:loads",
+    "topics": "topics.listing:topics",
+    "topic": "topics:topic",
+    "sql": "sql:sql",
+    "spark": "spark:spark",
+    "token": "commands.token:token",
+    "backup": "backups.backup:backup",
+    "restore": "backups.restore:restore",
+    "verify": "commands.store:verify",
+    "repair": "commands.store:repair",
+    "upgrade": "commands.upgrade:upgrade",
+    "import": "backups.import_original:import_original",
+}
+"""Where each command is: its module below this package, and its name there."""
 
 
 class _Commands(click.Group):
@@ -74,8 +91,22 @@ def _discard_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+class _Places(_Commands):
+    """Imports a command when it is asked for: all of them take longer than most of them run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_PLACES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _PLACES:
+            return None
+        module, _, name = _PLACES[cmd_name].partition(":")
+        found: click.Command = getattr(import_module(f"queueber.cli.{module}"), name)
+        return found
+
+
 @click.group(
-    cls=_Commands, epilog=exits.EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=_Places, epilog=exits.EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(VERSION, message="queueber %(version)s")
 def commands() -> None:
@@ -92,21 +123,13 @@ def commands() -> None:
     """
 
 
-_COMMANDS = (
-    serve, gateway, work, add, poll, extend, remove, complete, fail, release, receipt, results,
-    readers, show, peek, cancel, reschedule, run_now, purge, redrive, pause, resume, ping, top,
-    stats, queues, leases, batches, forget_batches, callback, schedule, loads, topics, topic, sql,
-    spark, token, backup, restore, verify, repair, upgrade, import_original,
-)  # fmt: skip
-for _command in _COMMANDS:
-    commands.add_command(_command)
-
-
 def main() -> None:
     commands(prog_name="queueber")
 
 
 def spark_main() -> None:
     """The commands of `queueber spark` as `python -m queueber.spark`, also for spark-submit."""
+    from queueber.cli.spark import spark
+
     jobs = _Commands("spark", commands=spark.commands, help=spark.help, epilog=exits.EPILOG)
     jobs(prog_name="python -m queueber.spark")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from queueber.filters import RecordView, parse_filter
@@ -71,6 +71,7 @@ def _matches_in_sqlite(sqlite: sqlite3.Connection, condition: str, row: dict[str
     return bool(count)
 
 
+@settings(deadline=None)
 @given(_CONDITIONS, _ROWS)
 @example("NOT n IN (1, NULL)", {"n": 2})
 @example("s LIKE '%a%b_'", {"s": "aabba"})

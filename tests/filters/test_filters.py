@@ -6,7 +6,7 @@ from time import process_time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.errors import InvalidArgument
@@ -132,6 +132,7 @@ def test_a_filter_knows_which_fields_it_reads() -> None:
     assert not parse_filter("item.attempt > 1").reads_contents
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60) | st.text("aAnNdDoOrR()'\"=<>.,%_ 10", max_size=60))
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     with suppress(InvalidArgument):
@@ -144,6 +145,7 @@ _JSON: Any = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from("abc"), _JSON), st.binary(max_size=30))
 def test_any_contents_can_be_looked_at(contents: dict[str, Any], other: bytes) -> None:
     condition = parse_filter("a > b OR c LIKE '%x' OR a.b IN (1, 'x', TRUE) OR b BETWEEN a AND c")
