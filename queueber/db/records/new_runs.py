@@ -25,6 +25,10 @@ def new_runs(
     options.
     """
     span = block.stop - block.start
+    if not (times or priorities or options):  # as mostly
+        of_all = new_mark(batch, PRIORITY_DEFAULT, has_details=block.has_details)
+        yield 0, Run(last, span, 0, span, block.size(0, span), of_all, last)
+        return
     head, before = last[:8], int.from_bytes(last[8:]) - span
     marks: dict[tuple[int, bool, bool], Mark] = {}
     start = 0
@@ -55,9 +59,6 @@ def _alike(
 ) -> Iterator[tuple[int, int, int, bool, bool]]:
     """How many items that follow each other have one time and priority, these, and whether they
     have options, and expire."""
-    if not (times or priorities or options):
-        yield span, 0, PRIORITY_DEFAULT, False, False
-        return
     of_block = slice(start, start + span)
     columns = zip(
         times[of_block] or [0] * span,

@@ -5,8 +5,9 @@
 """
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from operator import attrgetter
+from typing import Any
 
 from queueber.db.records.keys import DUE_BYTES, NEVER_MS, Due
 from queueber.db.records.leases import WORD, list_pointer, padding, root_pointer, words
@@ -111,10 +112,7 @@ class Counters:
     """By level; only levels with ready items."""
 
     def copy(self) -> "Counters":
-        twin = Counters(*_numbers(self))
-        twin.last_id = self.last_id
-        twin.levels = self.levels.copy()
-        return twin
+        return _copy(self)
 
     def differs_in_low_marks_only(self, other: "Counters") -> bool:
         """Whether the two tell the same of the items, and differ at most in when to look next."""
@@ -133,13 +131,9 @@ class Counters:
 
 
 _NAMES = stored_names(Counters, "last_id", "levels")
-_numbers = attrgetter(*_NAMES)
-"""All numbers at once. Every change copies and writes them: this saves it a microsecond."""
 
 _HEAD = struct.Struct(f"<II Q {len(_NAMES)}Q QQ {ID_BYTES}s")
-_ROOT = root_pointer(len(_NAMES), 2)
 _FIXED_WORDS = _HEAD.size // WORD - 1
-_LAST_ID_POINTER = list_pointer(1, ID_BYTES)
 _LEVEL = struct.Struct(f">BQ{DUE_BYTES}s")
 
 # For each number of levels: the length of the message, the pointer to the levels, the padding.
@@ -148,19 +142,38 @@ _LAYOUTS = [
     for size in range(0, (LEVELS + 1) * _LEVEL.size, _LEVEL.size)
 ]
 
+# Every change of a queue copies and encodes all of its numbers. With each of them written out, as a
+# dataclass writes its `__init__`, that takes 1.7 µs less than with an `attrgetter`.
+_WRITTEN_OUT = f"""
+def copy(of):
+    twin = new(Counters)
+    {"; ".join(f"twin.{name} = of.{name}" for name in _NAMES)}
+    twin.last_id = of.last_id
+    twin.levels = of.levels.copy()
+    return twin
+
+def pack_head(of, message_words, levels_pointer):
+    return pack(
+        0, message_words, root, {", ".join(f"of.{name}" for name in _NAMES)},
+        last_id_pointer, levels_pointer, of.last_id,
+    )
+"""
+_compiled: dict[str, Any] = {
+    "Counters": Counters,
+    "new": object.__new__,
+    "pack": _HEAD.pack,
+    "root": root_pointer(len(_NAMES), 2),
+    "last_id_pointer": list_pointer(1, ID_BYTES),
+}
+exec(_WRITTEN_OUT, _compiled)
+_copy: Callable[[Counters], Counters] = _compiled["copy"]
+_pack_head: Callable[[Counters, int, int], bytes] = _compiled["pack_head"]
+
 
 def encode_counters(counters: Counters) -> bytes:
     levels = counters.levels
     message_words, levels_pointer, end = _LAYOUTS[len(levels)]
-    head = _HEAD.pack(
-        0,
-        message_words,
-        _ROOT,
-        *_numbers(counters),
-        _LAST_ID_POINTER,
-        levels_pointer,
-        counters.last_id,
-    )
+    head = _pack_head(counters, message_words, levels_pointer)
     if len(levels) == 1:
         ((level, (count, low)),) = levels.items()
         return head + _LEVEL.pack(level, count, low) + end

@@ -77,7 +77,9 @@ ids = st.binary(min_size=16, max_size=16)
 levels = st.dictionaries(
     st.integers(0, 9), st.tuples(numbers, st.binary(min_size=24, max_size=24)), max_size=10
 )
-counters_of_any_kind = st.builds(Counters, *[numbers] * 36, last_id=ids, levels=levels)
+counters_of_any_kind = st.builds(
+    Counters, *[numbers] * (len(fields(Counters)) - 2), last_id=ids, levels=levels
+)
 
 DUE_FIELDS = {"lease_due_ms", "delayed_due_ms", "forget_due_ms", "cap_due_ms", "expiry_due_ms"}
 
