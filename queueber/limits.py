@@ -138,6 +138,9 @@ WAITERS_MAX = 1000
 """Items that may wait for one item, or for one batch."""
 WAITING_MAX = 100_000
 """Items of a queue that may wait for others."""
+CIRCLE_LOOKED_AT_MAX = 1000
+"""Items that wait and that an add looks at, to see whether its batch would wait for itself: some
+milliseconds. A circle through more of them is not seen."""
 
 PRODUCER_ANSWERS_KEPT = 8
 """Answers that are kept for each producer, for its retries. A producer may have as many calls under

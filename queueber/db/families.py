@@ -132,8 +132,8 @@ class Family(Enum):
     WAITS = ("waits", "queue, id", "what a delayed item waits for, and its delay after that")
     WAITED_FOR = (
         "waited_for",
-        "queue, 0 or 1 (1 byte), id or batch number (16 bytes), id; or queue, 2 or 3 (1 byte), "
-        "last and first id, or batch number (32 bytes)",
+        "queue, 0 or 1 (1 byte), id or batch number (16 bytes), id; or queue, 2, number of a note "
+        "(8 bytes)",
         "empty: the last id waits for that item, or batch; or how items, or a batch, have ended",
     )
     CAP_KEYS = (

@@ -84,6 +84,7 @@ struct QueueCounters {
   waiting @38 :UInt64;         # delayed items that wait for others
   waitsDue @39 :UInt64;        # notes of what they waited for and has ended
   deadDroppedTotal @40 :UInt64;
+  lastNote @41 :UInt64;        # the number of the newest of those notes
 }
 
 struct LoadRecord {

@@ -107,6 +107,8 @@ class Counters:
     """Notes of what they waited for and has ended."""
     dead_dropped_total: int = 0
     """Dead letters that were deleted because of their age."""
+    last_note: int = 0
+    """The number of the newest note; the notes that are due have the last numbers."""
     last_id: bytes = bytes(ID_BYTES)
     levels: dict[int, Level] = field(default_factory=dict)
     """By level; only levels with ready items."""

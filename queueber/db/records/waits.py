@@ -1,7 +1,8 @@
 """Items that wait for others: `waits` has what each waits for, `waited_for` who waits for each.
 
 What is waited for is 17 bytes: a kind, and the id of an item, or the number of a batch. Beside
-these `waited_for` has a note of each that has ended and still has items that wait for it.
+these `waited_for` has a note of each end for which somebody waited. Notes are numbered, and read in
+that order.
 """
 
 import struct
@@ -13,14 +14,16 @@ from queueber.ids import ItemId
 from queueber.limits import ID_BYTES
 
 ITEM, BATCH = b"\0", b"\1"
-ENDED_ITEMS, ENDED_BATCH = b"\2", b"\3"
+NOTES = b"\2"
 """What keys of notes begin with."""
 DONE, DEAD = b"\0", b"\1"
 """How it ended."""
-WAITED_FOR_KEY_BYTES = 1 + 2 * ID_BYTES
 AFTER_ANY_WAITER = b"\xff" * (ID_BYTES + 1)
 _WHAT_BYTES = 1 + ID_BYTES
+WAITED_FOR_KEY_BYTES = _WHAT_BYTES + ID_BYTES
+NOTE_KEY_BYTES = 9
 _DELAY = struct.Struct(">Q")
+_NOTE = struct.Struct(f">c {_WHAT_BYTES}s {_WHAT_BYTES}s {ID_BYTES}s")
 
 
 class Wait(NamedTuple):
@@ -46,21 +49,42 @@ def split_what(what: bytes) -> tuple[ItemId | None, int]:
     return None, int.from_bytes(what[1 : 1 + BATCH_NUMBER_BYTES])
 
 
-def items_note(first: bytes, last: bytes) -> bytes:
-    """The key of a note about items with consecutive ids."""
-    return ENDED_ITEMS + last + first
+class Note(NamedTuple):
+    """An end, and whom it is about."""
+
+    outcome: bytes
+    first: bytes
+    last: bytes
+    """What has ended: a batch, or items with consecutive ids."""
+    newest: bytes
+    """The newest id of the queue at that time: an item with a later one began to wait later."""
+
+    def is_about(self, what: bytes, waiter: bytes) -> bool:
+        return self.first <= what <= self.last and waiter <= self.newest
 
 
-def batch_note(number: int) -> bytes:
-    return ENDED_BATCH + batch_what(number)[1:] + bytes(ID_BYTES)
+def note_key(number: int) -> bytes:
+    return NOTES + number.to_bytes(NOTE_KEY_BYTES - 1)
 
 
-def noted_range(note: bytes) -> tuple[bytes, bytes]:
-    """Where the entries of `waited_for` begin and end that a note is about."""
-    last, first = note[1:_WHAT_BYTES], note[_WHAT_BYTES:]
-    if note[:1] == ENDED_BATCH:
-        return BATCH + last, BATCH + last + AFTER_ANY_WAITER
-    return ITEM + first, ITEM + last + AFTER_ANY_WAITER
+def note_number(key: bytes) -> int:
+    """Raises `ValueError` if the key is that of no note."""
+    if len(key) != NOTE_KEY_BYTES or key[:1] != NOTES:
+        raise ValueError(f"{key.hex()} is not the key of a note")
+    return int.from_bytes(key[1:])
+
+
+def encode_note(note: Note) -> bytes:
+    return _NOTE.pack(*note)
+
+
+def decode_note(value: bytes) -> Note:
+    """Raises `ValueError` or `struct.error` if the value is none."""
+    note = Note(*_NOTE.unpack(value))
+    kinds = {note.first[:1], note.last[:1]}
+    if note.outcome not in (DONE, DEAD) or len(kinds) > 1 or not kinds <= {ITEM, BATCH}:
+        raise ValueError("it is no note of an end")
+    return note
 
 
 def split_waited_for(key: bytes) -> tuple[bytes, ItemId]:

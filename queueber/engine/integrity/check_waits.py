@@ -12,13 +12,15 @@ from queueber.db.records.runs import decode_entry
 from queueber.db.records.waits import (
     DEAD,
     DONE,
-    ENDED_ITEMS,
-    batch_note,
+    NOTES,
+    Note,
+    decode_note,
     decode_wait,
+    encode_note,
     encode_wait,
     item_what,
-    items_note,
-    noted_range,
+    note_key,
+    note_number,
     split_waited_for,
     split_what,
 )
@@ -52,23 +54,34 @@ def check_waits(queue: CheckedQueue) -> Iterator[Violation]:
             pairs += 1
             if entries.get(Family.WAITED_FOR, what + waiter) is None:
                 yield queue.broken("I25", f"nothing says that {waiter.hex()} waits")
-    notes = [key for key, _ in entries.walk(Family.WAITED_FOR, ENDED_ITEMS)]
-    ranges = [noted_range(note) for note in notes]
+    stored = entries.walk(Family.WAITED_FOR, NOTES)
+    notes = {note_number(key): decode_note(value) for key, value in stored}
+    yield from _check_notes(queue, notes)
     live, found = Live(entries), 0
-    last = b""
+    last, is_live = b"", True
     for key, _ in entries.walk(Family.WAITED_FOR):
-        if key >= ENDED_ITEMS:
+        if key >= NOTES:
             break
         found += 1
-        what, _ = split_waited_for(key)
-        is_noted = any(start <= key < end for start, end in ranges)
-        if what != last and not is_noted and not live.has(what):
+        what, waiter = split_waited_for(key)
+        if what != last:
+            last, is_live = what, live.has(what)
+        if not is_live and not any(note.is_about(what, waiter) for note in notes.values()):
             yield queue.broken("I25", f"somebody waits for {what.hex()}, which is not live")
-        last = what
     counted = (counters.waiting, counters.waits_due)
     if (waiters, found) != (records, pairs) or (records, len(notes)) != counted:
         text = f"{waiters} items wait, {records} records, {found} of {pairs} entries"
         yield queue.broken("I25", f"{text}, {len(notes)} notes, but {counted} counted")
+
+
+def _check_notes(queue: CheckedQueue, notes: Mapping[int, Note]) -> Iterator[Violation]:
+    counters = queue.counters
+    due = range(counters.last_note - counters.waits_due + 1, counters.last_note + 1)
+    if list(notes) != list(due):
+        yield queue.broken("I25", f"notes {list(notes)} are to be read, but {due} counted")
+    for number, note in notes.items():
+        if note.newest > counters.last_id:
+            yield queue.broken("I25", f"note {number} is about items that are to come")
 
 
 class Live:
@@ -115,8 +128,8 @@ def rebuild_waits(
         if ItemId(key) not in waiting or readable(decode_wait, value) is None:
             writes.delete(Family.WAITS, key)
     writes.flush()
-    counters.waiting, notes = len(waiting), dict[bytes, bytes]()
-    live = Live(entries)
+    counters.waiting, notes = len(waiting), dict[bytes, Note]()
+    newest, live = max(waiting, default=_NOBODY), Live(entries)
     for item_id in sorted(waiting):
         stored = entries.get(Family.WAITS, item_id)
         if stored is None:
@@ -126,19 +139,19 @@ def rebuild_waits(
         for what in decode_wait(stored).whats:
             writes.put(Family.WAITED_FOR, what + item_id, b"")
             if not live.has(what):
-                notes.update([_note_of(live, batches, what)])
-    for key, outcome in notes.items():
-        writes.put(Family.WAITED_FOR, key, outcome)
+                notes[what] = Note(_end_of(live, batches, what), what, what, newest)
+    for number, note in enumerate(notes.values(), 1):
+        writes.put(Family.WAITED_FOR, note_key(number), encode_note(note))
     writes.flush()
-    counters.waits_due = len(notes)
+    counters.last_note = counters.waits_due = len(notes)
     return lost
 
 
-def _note_of(live: Live, batches: Mapping[int, BatchRecord], what: bytes) -> tuple[bytes, bytes]:
+def _end_of(live: Live, batches: Mapping[int, BatchRecord], what: bytes) -> bytes:
     item_id, number = split_what(what)
     if item_id is None:
-        return batch_note(number), DONE if number in batches else DEAD
-    return items_note(item_id, item_id), DEAD if live.is_dead(item_id) else DONE
+        return DONE if number in batches else DEAD
+    return DEAD if live.is_dead(item_id) else DONE
 
 
 def _delayed_for_ever(entries: QueueEntries) -> Iterator[ItemId]:

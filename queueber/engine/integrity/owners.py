@@ -4,7 +4,7 @@ All keys but names and the agenda begin with a number, and which families may ha
 depends on what has the number. The memory that this takes grows with the number of topics.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntFlag
 
 from queueber.db.families import (
@@ -20,7 +20,7 @@ from queueber.db.records.loads import LOAD_KEY_BYTES, PART_KEY_BYTES
 from queueber.db.records.routes import ROUTE_KEY_BYTES
 from queueber.db.records.schemas import SCHEMA_KEY_BYTES
 from queueber.db.records.topics import decode_group, decode_topic
-from queueber.db.records.waits import WAITED_FOR_KEY_BYTES
+from queueber.db.records.waits import NOTE_KEY_BYTES, WAITED_FOR_KEY_BYTES
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.queue_entries import Violation, readable
 from queueber.limits import (
@@ -39,7 +39,7 @@ def _exactly(width: int) -> range:
     return range(width, width + 1)
 
 
-KEY_WIDTHS = {
+KEY_WIDTHS: Mapping[Family, Sequence[int]] = {
     Family.QUEUES: _exactly(0),
     Family.COUNTERS: _exactly(0),
     Family.ITEMS: _exactly(ID_BYTES),
@@ -69,7 +69,7 @@ KEY_WIDTHS = {
     Family.SCHEDULES: range(1, SCHEDULE_NAME_CHARS_MAX + 1),
     Family.CALLBACKS: _exactly(CALLBACK_KEY_BYTES),
     Family.WAITS: _exactly(ID_BYTES),
-    Family.WAITED_FOR: _exactly(WAITED_FOR_KEY_BYTES),
+    Family.WAITED_FOR: (NOTE_KEY_BYTES, WAITED_FOR_KEY_BYTES),
     Family.CAP_KEYS: _exactly(keys.DIGEST_BYTES),
     Family.PARKED: _exactly(keys.DIGEST_BYTES + keys.LEVEL_BYTES + keys.DUE_BYTES),
     Family.CAP_DUE: _exactly(keys.DUE_BYTES),

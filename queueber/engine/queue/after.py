@@ -2,18 +2,30 @@
 
 A new item waits for those that are there and for a batch that is not complete. An item that the
 queue no longer holds counts as done, whatever became of it: the queue does not remember it.
+
+An item waits for earlier ones only, but a batch may get items later: two batches whose items wait
+for each other would wait for ever. So an item is refused that waits for what waits for its batch.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from queueber.db.records.waits import batch_what, item_what
+from queueber.db.families import Family
+from queueber.db.records.keys import AWAITING_MS, PREFIX_BYTES
+from queueber.db.records.runs import mark_batch
+from queueber.db.records.waits import AFTER_ANY_WAITER, batch_what, item_what, split_waited_for
 from queueber.engine.queue.find import find_waiting
+from queueber.engine.queue.places import find_entry
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.records.waits import count_waiters, dead_already, put_waits
 from queueber.errors import FailedPrecondition, InvalidArgument, NotFound, ResourceExhausted
 from queueber.ids import ItemId
-from queueber.limits import AFTER_TOGETHER_MAX, WAITERS_MAX, WAITING_MAX
+from queueber.limits import (
+    AFTER_TOGETHER_MAX,
+    CIRCLE_LOOKED_AT_MAX,
+    WAITERS_MAX,
+    WAITING_MAX,
+)
 from queueber.model import NewItems
 
 
@@ -52,6 +64,8 @@ def awaited(tx: QueueTx, items: NewItems) -> Awaited:
         whats += _batch(tx, items)
     if whats:
         _check_room(tx, items, whats)
+        if items.batch:
+            _check_circle(tx, items.batch, set(whats))
     return Awaited(whats, dead)
 
 
@@ -92,3 +106,30 @@ def _check_room(tx: QueueTx, items: NewItems, whats: Sequence[bytes]) -> None:
                 f"after: {waiters} items wait for one and the same; {count} more would pass the "
                 f"limit of {WAITERS_MAX}"
             )
+
+
+def _check_circle(tx: QueueTx, batch: str, wanted: set[bytes]) -> None:
+    """Refuse what would wait for itself. Looks at those who wait for the batch, at those who wait
+    for them or for their batches, and so on, up to a limit."""
+    number = tx.queue.batches.names.number(batch)
+    if number is None:
+        return
+    prefix, budget = tx.prefix, CIRCLE_LOOKED_AT_MAX
+    left, seen = [batch_what(number)], {batch_what(number)}
+    while left and budget:
+        start = prefix + left.pop()
+        entries = tx.store.scan(Family.WAITED_FOR, start, start + AFTER_ANY_WAITER, budget)
+        budget -= len(entries)
+        for key, _ in entries:
+            _, waiter = split_waited_for(key[PREFIX_BYTES:])
+            entry = find_entry(tx.store, Family.DELAYED, prefix, AWAITING_MS, waiter)
+            own = mark_batch(entry[1].mark) if entry is not None else 0
+            reached = {item_what(waiter), batch_what(own)} if own else {item_what(waiter)}
+            if reached & wanted:
+                raise FailedPrecondition(
+                    f"after: batch {batch!r} of queue {tx.queue.name!r} would wait for itself: "
+                    f"item {waiter.hex()} waits for it, and what is added would wait for that item "
+                    "or its batch"
+                )
+            left += sorted(reached - seen)
+            seen |= reached

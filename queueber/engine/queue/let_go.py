@@ -1,14 +1,14 @@
 """Let go: what items waited for has ended. The last end makes them ready, or delayed as they were
 added; one that is dead makes them dead letters, too, so that nothing waits for ever.
 
-An end leaves a note in the write that makes it. This is the duty that reads the notes, a slice of
-the items at a time. It moves items and deletes what they waited for in one write.
+An end leaves a note in the write that makes it. This is the duty that reads the notes in their
+order, a slice of the items at a time. It moves items and deletes what they waited for in one write.
 """
 
 from queueber.db.families import Family
 from queueber.db.records.attempts import Failed, History, encode_attempts
 from queueber.db.records.cutting import join_entries, singles
-from queueber.db.records.keys import NEVER_MS, PREFIX_BYTES, prefix_end
+from queueber.db.records.keys import NEVER_MS, PREFIX_BYTES
 from queueber.db.records.runs import (
     Entry,
     Run,
@@ -19,12 +19,15 @@ from queueber.db.records.runs import (
     mark_expires,
 )
 from queueber.db.records.waits import (
+    AFTER_ANY_WAITER,
     DEAD,
-    ENDED_ITEMS,
+    Note,
     Wait,
+    decode_note,
     decode_wait,
+    encode_note,
     encode_wait,
-    noted_range,
+    note_key,
     split_waited_for,
     split_what,
 )
@@ -42,6 +45,8 @@ from queueber.model import AttemptEnd
 
 CAME_AFTER = "it was to come after "
 """What the error of an item begins with that has waited for what is dead."""
+Ended = dict[ItemId, dict[bytes, None]]
+"""Items that wait, each with what has ended of what it waits for, in the order of the ends."""
 
 
 def let_go_due_ms(queue: QueueState, now_ms: int) -> int:
@@ -49,32 +54,66 @@ def let_go_due_ms(queue: QueueState, now_ms: int) -> int:
 
 
 def let_go(tx: QueueTx, items_max: int) -> Done:
-    """Let go some of those who wait for what the first note is about."""
-    prefix, store = tx.prefix, tx.store
-    stop = prefix_end(prefix)
-    ((key, outcome), *_) = store.scan(Family.WAITED_FOR, prefix + ENDED_ITEMS, stop, 1)
-    start, end = noted_range(key[PREFIX_BYTES:])
-    found = store.scan(Family.WAITED_FOR, prefix + start, prefix + end, items_max)
-    if len(found) < items_max:
+    """Let go some of those who wait for what the first notes are about; of notes that follow each
+    other and tell of one kind of end."""
+    counters = tx.counters
+    number = counters.last_note - counters.waits_due + 1
+    outcome = b""
+    ended: Ended = {}
+    left = items_max
+    while left and counters.waits_due:
+        note = _read(tx, number)
+        if outcome not in (b"", note.outcome):
+            break
+        outcome = note.outcome
+        entries, go_on = _waiters(tx, note, left)
+        for what, waiter in entries:
+            ended.setdefault(waiter, {})[what] = None
+        left -= len(entries) or 1
+        key = tx.prefix + note_key(number)
+        if go_on:
+            tx.batch.put(Family.WAITED_FOR, key, encode_note(note._replace(first=go_on)))
+            break
         tx.batch.delete(Family.WAITED_FOR, key)
-        tx.counters.waits_due -= 1
-    ended: dict[ItemId, list[bytes]] = {}
-    for entry, _ in found:
-        what, waiter = split_waited_for(entry[PREFIX_BYTES:])
-        ended.setdefault(waiter, []).append(what)
-    if not ended:
-        return Done(0)
-    if outcome == DEAD:
+        counters.waits_due -= 1
+        number += 1
+    if ended and outcome == DEAD:
         _die(tx, ended)
-    else:
-        tx.batch.delete_many(Family.WAITED_FOR, [entry for entry, _ in found])
+    elif ended:
         _go(tx, ended)
     return Done(len(ended))
 
 
-def _go(tx: QueueTx, ended: dict[ItemId, list[bytes]]) -> None:
+def _read(tx: QueueTx, number: int) -> Note:
+    value = tx.store.get(Family.WAITED_FOR, tx.prefix + note_key(number))
+    invariant(value is not None, "I25", queue=tx.queue.name, note=number)
+    return decode_note(value or b"")
+
+
+def _waiters(tx: QueueTx, note: Note, limit: int) -> tuple[list[tuple[bytes, ItemId]], bytes]:
+    """Up to `limit` of those whom a note is about, each with what it waits for; and with what to go
+    on: empty if these are all."""
+    prefix = tx.prefix
+    start, stop = prefix + note.first, prefix + note.last + AFTER_ANY_WAITER
+    found: list[tuple[bytes, ItemId]] = []
+    while True:
+        entries = tx.store.scan(Family.WAITED_FOR, start, stop, limit)
+        for key, _ in entries:
+            what, waiter = split_waited_for(key[PREFIX_BYTES:])
+            if waiter <= note.newest:  # others began to wait later
+                found.append((what, waiter))
+                if len(found) == limit:
+                    return found, what
+        if len(entries) < limit:
+            return found, b""
+        start = entries[-1][0] + b"\0"
+
+
+def _go(tx: QueueTx, ended: Ended) -> None:
     """These wait no longer for so much: those that wait for nothing more are let go."""
     prefix = tx.prefix
+    entries_of = [what + waiter for waiter, whats in ended.items() for what in whats]
+    tx.batch.delete_many(Family.WAITED_FOR, [prefix + each for each in entries_of])
     free: dict[ItemId, int] = {}
     stored = tx.store.get_many(Family.WAITS, [prefix + waiter for waiter in ended])
     for (waiter, whats), value in zip(ended.items(), stored, strict=True):
@@ -96,7 +135,7 @@ def _go(tx: QueueTx, ended: dict[ItemId, list[bytes]]) -> None:
         put_delayed(tx, join_entries(delayed))
 
 
-def _die(tx: QueueTx, ended: dict[ItemId, list[bytes]]) -> None:
+def _die(tx: QueueTx, ended: Ended) -> None:
     """These have waited for what is dead. That counts as an attempt, whose error names it."""
     queue = tx.queue
     dead: list[Run] = []
@@ -105,7 +144,7 @@ def _die(tx: QueueTx, ended: dict[ItemId, list[bytes]]) -> None:
     if expiring := [item for item in items if mark_expires(item.mark)]:
         end_expiry(tx, options_of(tx, expiring).items())
     for item in items:
-        error = CAME_AFTER + _name(tx, ended[item.last][0])
+        error = CAME_AFTER + _name(tx, next(iter(ended[item.last])))
         mark = as_dead(encode_mark(decode_mark(item.mark)._replace(attempts=1)))
         dead.append(item._replace(mark=mark))
         attempts = encode_attempts(History([tx.now_ms], [Failed(AttemptEnd.FAILED, error)]))

@@ -130,5 +130,6 @@ INVARIANTS: dict[str, str] = {
     "and its batch has items, all of which have ended; and the counters of callbacks are right",
     "I25": "waits has what each item waits for that is delayed for ever, and waited_for the same "
     "the other way round; what somebody waits for is live, or waited_for has a note of its end; "
-    "and the counters of both are right",
+    "notes have the last numbers, and none is about items that are to come; and the counters of "
+    "both are right",
 }

@@ -3,6 +3,10 @@
 The write that ends an item or a batch for which somebody waits leaves a note, and a duty lets those
 go who wait for it, a slice at a time (`engine/queue/let_go.py`). So an end costs one entry, however
 many wait for it, and a queue in which nobody waits pays one comparison.
+
+What has ended may be live again before its note is read: a dead letter is redriven, a batch gets
+more items. So a note is about those only who waited at that time, and notes are read in the order
+of the ends: what decides about an item is the first end after it began to wait.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,12 +18,13 @@ from queueber.db.records.waits import (
     AFTER_ANY_WAITER,
     DEAD,
     DONE,
-    ITEM,
-    batch_note,
+    Note,
     batch_what,
     decode_wait,
+    encode_note,
     encode_wait,
-    items_note,
+    item_what,
+    note_key,
 )
 from queueber.engine.kernel.transaction import Transaction
 from queueber.ids import ItemId
@@ -61,35 +66,37 @@ def items_ended(tx: Tx, runs: Iterable[Run], *, is_done: bool) -> None:
     """Note those of the items for which somebody waits."""
     prefix = tx.prefix
     for run in runs:
-        first = run.ids[0]
-        start, stop = prefix + ITEM + first, prefix + ITEM + run.last + AFTER_ANY_WAITER
-        if tx.store.scan(Family.WAITED_FOR, start, stop, 1):
-            _note(tx, items_note(first, run.last), is_done=is_done)
+        first, last = item_what(run.ids[0]), item_what(run.last)
+        if tx.store.scan(Family.WAITED_FOR, prefix + first, prefix + last + AFTER_ANY_WAITER, 1):
+            _note(tx, first, last, DONE if is_done else DEAD)
 
 
 def dead_already(tx: Tx, item_id: bytes) -> None:
     """Somebody begins to wait for a dead letter."""
-    _note(tx, items_note(item_id, item_id), is_done=False)
+    _note(tx, item_what(item_id), item_what(item_id), DEAD)
 
 
 def batch_ended(tx: Tx, number: int) -> None:
     """A batch is complete."""
-    if count_waiters(tx, batch_what(number), 1):
-        _note(tx, batch_note(number), is_done=True)
+    _batch_ended(tx, number, DONE)
 
 
 def batch_dropped(tx: Tx, number: int) -> None:
-    """A batch is forgotten, though nobody has noted that it was complete."""
-    note = tx.store.get(Family.WAITED_FOR, tx.prefix + batch_note(number))
-    if note is None and count_waiters(tx, batch_what(number), 1):
-        _note(tx, batch_note(number), is_done=False)
+    """A batch is forgotten. Those who waited for it when it was complete have a note of that."""
+    _batch_ended(tx, number, DEAD)
 
 
-def _note(tx: Tx, note: bytes, *, is_done: bool) -> None:
-    key = tx.prefix + note
-    noted: set[bytes] = tx.pending.setdefault((_note, tx.prefix), set())
-    if key not in noted and tx.store.get(Family.WAITED_FOR, key) is None:
-        tx.counters.waits_due += 1
-    noted.add(key)
-    tx.batch.put(Family.WAITED_FOR, key, DONE if is_done else DEAD)
+def _batch_ended(tx: Tx, number: int, outcome: bytes) -> None:
+    what = batch_what(number)
+    if count_waiters(tx, what, 1):
+        _note(tx, what, what, outcome)
+
+
+def _note(tx: Tx, first: bytes, last: bytes, outcome: bytes) -> None:
+    counters = tx.counters
+    counters.last_note += 1
+    counters.waits_due += 1
+    note = Note(outcome, first, last, counters.last_id)
+    key = tx.prefix + note_key(counters.last_note)
+    tx.batch.put(Family.WAITED_FOR, key, encode_note(note))
     tx.due(tx.now_ms)

@@ -1,8 +1,8 @@
 """Workflows against a model of plain dictionaries, with restarts, crashes and lost writes."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import count
 from random import Random
 
 import pytest
@@ -42,12 +42,15 @@ FULL = QueueSettings(attempts_max=1, backoff_ms=(0,), bytes_max=1)
 EXAMPLES = int(os.environ.get("QUEUEBER_TEST_EXAMPLES", "40"))
 queues = st.sampled_from(QUEUES)
 names = st.sampled_from(["a", "b"])
+What = bytes | int
+"""An item, or the number of a batch in the model."""
 KEEPER = "keeper"
 """Gets the items of all callbacks, and nobody polls it."""
 
 
 @dataclass
 class ModelBatch:
+    number: int
     live: set[bytes] = field(default_factory=set)
     dead: set[bytes] = field(default_factory=set)
     done: int = 0
@@ -74,9 +77,13 @@ class FlowAgainstModel(RuleBasedStateMachine):
         self.added: list[tuple[str, str, bytes, tuple[int, int, int]]] = []
         """Of each callback: queue and batch, contents, and what its receipt must say."""
         self.is_full = False
-        self.waits: dict[bytes, set[object]] = {}
-        """Of each item that waits: the ids, and the queue and name of the batch, that it waits
-        for."""
+        self.waits: dict[bytes, set[What]] = {}
+        """What each item waits for that waits."""
+        self.notes: dict[str, list[tuple[frozenset[What], frozenset[bytes], bool]]]
+        self.notes = {queue: [] for queue in QUEUES}
+        """Ends that no sweep has seen: of what, who waited for it then, and whether it is done."""
+        self.numbers = count(1)
+        self.is_swept = True
         self.letters: dict[str, set[bytes]] = {queue: set() for queue in QUEUES}
         self.done: dict[str, set[bytes]] = {queue: set() for queue in QUEUES}
         self._open(self.folder / "0")
@@ -97,31 +104,60 @@ class FlowAgainstModel(RuleBasedStateMachine):
     def add(self, queue: str, name: str, count: int) -> None:
         items = NewItems([b"x"] * count, batch=name)
         ids = add(self.engine, self.engine.queues.get(queue), items, self.now_ms).ids
-        self.batches.setdefault((queue, name), ModelBatch()).live.update(ids)
+        self._batch(queue, name).live.update(ids)
+
+    def _batch(self, queue: str, name: str) -> ModelBatch:
+        known = self.batches.get((queue, name))
+        if known is None:
+            known = self.batches[queue, name] = ModelBatch(next(self.numbers))
+        return known
 
     @rule(queue=queues, name=names, data=st.data(), of=st.sampled_from(["items", "batch"]))
     def add_after(self, queue: str, name: str, data: st.DataObject, of: str) -> None:
         live = {each for known in self._of(queue) for each in known.live}
         there = sorted(live | self.letters[queue] | self.done[queue])
         items = NewItems([b"x"], batch=name)
-        whats: set[object] = set()
+        whats: set[What] = set()
         if of == "batch":
             other = "b" if name == "a" else "a"
             if (queue, other) not in self.batches:
                 return
             items.after_batch = other
             if not self.batches[queue, other].is_complete:
-                whats.add((queue, other))
+                whats.add(self.batches[queue, other].number)
         elif there:
             items.after = data.draw(st.lists(st.sampled_from(there), min_size=1, max_size=3))
             whats.update(set(items.after) - self.done[queue])
-        (waiter,) = add(self.engine, self.engine.queues.get(queue), items, self.now_ms).ids
-        self.batches.setdefault((queue, name), ModelBatch()).live.add(waiter)
+        state = self.engine.queues.get(queue)
+        if self._is_circle(queue, name, whats):
+            with pytest.raises(FailedPrecondition, match="would wait for itself"):
+                add(self.engine, state, items, self.now_ms)
+            return
+        (waiter,) = add(self.engine, state, items, self.now_ms).ids
+        self._batch(queue, name).live.add(waiter)
         if whats:
             self.waits[waiter] = whats
-        if self.letters[queue] & whats:
-            self._die(queue, waiter)
-        self._sweep()
+        for each in sorted(self.letters[queue] & whats):
+            self._note(queue, {each}, is_done=False)
+        self._sweep_or_not()
+
+    def _is_circle(self, queue: str, name: str, whats: set[What]) -> bool:
+        """Whether what an item of the batch is to wait for waits for the batch."""
+        batch = self.batches.get((queue, name))
+        left, seen = list(whats), set[What]()
+        while left and batch is not None:
+            what = left.pop()
+            if what == batch.number:
+                return True
+            if what not in seen:
+                seen.add(what)
+                if isinstance(what, bytes):
+                    left += self.waits.get(what, ())
+                else:
+                    left += [
+                        i for each in self._of(queue) if each.number == what for i in each.live
+                    ]
+        return False
 
     @rule(queue=queues, count=st.integers(1, 4), is_done=st.booleans())
     def work(self, queue: str, count: int, is_done: bool) -> None:
@@ -135,16 +171,9 @@ class FlowAgainstModel(RuleBasedStateMachine):
             complete(self.engine, state, ids, leases, [b""] * len(ids), self.now_ms)
         else:
             fail(self.engine, state, ids, leases, ["e"] * len(ids), [None] * len(ids), self.now_ms)
-        for known in self._of(queue):
-            ended = known.live & set(ids)
-            known.live -= ended
-            if is_done:
-                known.done += len(ended)
-            else:
-                known.dead |= ended
         (self.done if is_done else self.letters)[queue].update(ids)
-        self._ended(queue, ids, is_done=is_done)
-        self._sweep()
+        self._ended(queue, set(ids), is_done=is_done)
+        self._sweep_or_not()
 
     @rule(queue=queues, data=st.data(), is_redriven=st.booleans())
     def operate(self, queue: str, data: st.DataObject, is_redriven: bool) -> None:
@@ -165,40 +194,45 @@ class FlowAgainstModel(RuleBasedStateMachine):
             if chosen in known.dead and is_redriven:
                 known.dead.remove(chosen)
                 known.live.add(chosen)
-            elif chosen in known.live:
-                known.live.remove(chosen)
-                known.dead.add(chosen)
         if not is_redriven:
             self.waits.pop(chosen, None)
             self.done[queue].add(chosen)  # nobody knows any more what became of it
             if not was_dead:
-                self._ended(queue, [chosen], is_done=False)
-        self._sweep()
+                self._ended(queue, {chosen}, is_done=False)
+        self._sweep_or_not()
 
-    def _ended(self, queue: str, ids: Iterable[bytes], *, is_done: bool) -> None:
-        for waiter, whats in list(self.waits.items()):
-            if not whats.isdisjoint(ids) and waiter in self.waits:
-                if is_done:
-                    whats.difference_update(ids)
-                else:
-                    self._die(queue, waiter)
-
-    def _die(self, queue: str, waiter: bytes) -> None:
-        del self.waits[waiter]
-        self.letters[queue].add(waiter)
+    def _ended(self, queue: str, ids: set[bytes], *, is_done: bool) -> None:
+        """Items are done or dead, and perhaps their batches complete. Who waits learns of it at the
+        next sweep."""
+        self._note(queue, set(ids), is_done=is_done)
         for known in self._of(queue):
-            if waiter in known.live:
-                known.live.remove(waiter)
-                known.dead.add(waiter)
-        self._ended(queue, [waiter], is_done=False)
+            if ended := known.live & ids:
+                known.live -= ended
+                if is_done:
+                    known.done += len(ended)
+                else:
+                    known.dead |= ended
+                if known.is_complete:
+                    self._note(queue, {known.number}, is_done=True)
+
+    def _note(self, queue: str, ended: set[What], *, is_done: bool) -> None:
+        about = frozenset(w for w, whats in self.waits.items() if not whats.isdisjoint(ended))
+        self.notes[queue].append((frozenset(ended), about, is_done))
 
     def _let_go(self) -> None:
-        for waiter, whats in list(self.waits.items()):
-            for what in list(whats):
-                if isinstance(what, tuple) and self.batches[what].is_complete:
-                    whats.remove(what)
-            if not whats:
-                del self.waits[waiter]
+        for queue, notes in self.notes.items():
+            while notes:
+                ended, about, is_done = notes.pop(0)
+                for waiter in sorted(about & self.waits.keys()):
+                    if self.waits[waiter].isdisjoint(ended):
+                        continue
+                    self.waits[waiter] -= ended
+                    if not is_done:
+                        del self.waits[waiter]
+                        self.letters[queue].add(waiter)
+                        self._ended(queue, {waiter}, is_done=False)
+                    elif not self.waits[waiter]:
+                        del self.waits[waiter]
 
     def _of(self, queue: str) -> list[ModelBatch]:
         return [known for (of, _), known in self.batches.items() if of == queue]
@@ -234,6 +268,7 @@ class FlowAgainstModel(RuleBasedStateMachine):
                 forget_batch(self.engine, state, name, self.now_ms)
         else:
             assert forget_batch(self.engine, state, name, self.now_ms)
+            self._note(queue, {known.number}, is_done=False)
             del self.batches[queue, name]
             # Its dead letters belong to no batch any more.
 
@@ -245,6 +280,14 @@ class FlowAgainstModel(RuleBasedStateMachine):
     @rule()
     def time_passes(self) -> None:
         self._sweep()
+
+    @rule(is_swept=st.booleans())
+    def sweeper_comes_after_each_call_or_seldom(self, is_swept: bool) -> None:
+        self.is_swept = is_swept
+
+    def _sweep_or_not(self) -> None:
+        if self.is_swept:
+            self._sweep()
 
     @rule(is_crash=st.booleans())
     def server_restarts(self, is_crash: bool) -> None:
@@ -305,9 +348,14 @@ class FlowAgainstModel(RuleBasedStateMachine):
             found = {item.id for item in page}
             live = {each for known in self._of(queue) for each in known.live}
             assert found == live & self.waits.keys()
+            names = {
+                known.number: name for (of, name), known in self.batches.items() if of == queue
+            }
             for item in page:
-                batch = {(queue, item.after_batch)} if item.after_batch else set()
-                assert {*item.after, *batch} == self.waits[item.id]
+                whats = self.waits[item.id]
+                assert {*item.after} == {each for each in whats if isinstance(each, bytes)}
+                numbers = [each for each in whats if isinstance(each, int)]
+                assert [item.after_batch] == ([names.get(n, "") for n in numbers] or [""])
             assert state.counters.dead == len(self.letters[queue])
 
     @invariant()

@@ -40,7 +40,14 @@ from tests.engine.integrity import (
 from tests.support.operations import cancel, create_queue, delete_queue, redrive
 from tests.support.rig import QUEUE, Rig
 
-VARIABLE_WIDTH = (Family.PRODUCERS, Family.LOADS, Family.LOGS, Family.GROUPS, Family.SCHEDULES)
+VARIABLE_WIDTH = (
+    Family.PRODUCERS,
+    Family.LOADS,
+    Family.LOGS,
+    Family.GROUPS,
+    Family.SCHEDULES,
+    Family.WAITED_FOR,
+)
 NAMED = {Family.LOGS, Family.SCHEDULES}
 """Their keys end with the name of a reader or a schedule, which may be short."""
 

@@ -7,7 +7,15 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.queues import encode_counters
-from queueber.db.records.waits import DONE, ENDED_ITEMS, encode_wait, item_what, items_note
+from queueber.db.records.waits import (
+    DONE,
+    NOTES,
+    Note,
+    encode_note,
+    encode_wait,
+    item_what,
+    note_key,
+)
 from queueber.db.store.contract import Batch
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.integrity.rebuild_store import rebuild_store
@@ -58,8 +66,33 @@ def _wait_while_ready(w: Waiting, batch: Batch) -> None:
     _put(Family.WAITED_FOR, item_what(w.waiter) + w.first, b"", w, batch)
 
 
-def _note(w: Waiting, batch: Batch) -> None:
-    _put(Family.WAITED_FOR, items_note(UNKNOWN, UNKNOWN), DONE, w, batch)
+def _note(w: Waiting, batch: Batch, newest: bytes = UNKNOWN) -> None:
+    note = Note(DONE, item_what(UNKNOWN), item_what(UNKNOWN), newest)
+    _put(Family.WAITED_FOR, note_key(1), encode_note(note), w, batch)
+
+
+def _count_notes(w: Waiting, batch: Batch, last: int) -> None:
+    counters = w.rig.queue.counters.copy()
+    counters.last_note, counters.waits_due = last, 1
+    batch.put(Family.COUNTERS, w.rig.queue.prefix, encode_counters(counters))
+
+
+def _note_of_items_to_come(w: Waiting, batch: Batch) -> None:
+    _note(w, batch, b"\xff" * 16)
+    _count_notes(w, batch, 1)
+
+
+def _note_that_was_read(w: Waiting, batch: Batch) -> None:
+    _note(w, batch)
+    _count_notes(w, batch, 2)
+
+
+def _unreadable_note(w: Waiting, batch: Batch) -> None:
+    _put(Family.WAITED_FOR, note_key(1), b"\0", w, batch)
+
+
+def _odd_note(w: Waiting, batch: Batch) -> None:
+    _put(Family.WAITED_FOR, NOTES + bytes(32), b"\0", w, batch)
 
 
 def _miscount(w: Waiting, batch: Batch) -> None:
@@ -73,7 +106,7 @@ def _unreadable(w: Waiting, batch: Batch) -> None:
 
 
 def _wait_for_what_looks_like_a_note(w: Waiting, batch: Batch) -> None:
-    what = ENDED_ITEMS + item_what(w.first)[1:]
+    what = NOTES + item_what(w.first)[1:]
     _put(Family.WAITS, w.waiter, encode_wait(0, [what]), w, batch)
 
 
@@ -91,6 +124,10 @@ CASES = [
     Case("I25", "2 items wait, 3 records", _wait_while_ready),
     Case("I25", "1 notes, but (2, 0) counted", _note),
     Case("I25", "0 notes, but (3, 0) counted", _miscount),
+    Case("I25", "note 1 is about items that are to come", _note_of_items_to_come),
+    Case("I25", "notes [1] are to be read, but range(2, 3) counted", _note_that_was_read),
+    Case("I7", "cannot be read", _unreadable_note),
+    Case("I7", "cannot be read", _odd_note),
     Case("I7", "cannot be read", _unreadable),
     Case("I7", "cannot be read", _wait_for_what_looks_like_a_note),
 ]
