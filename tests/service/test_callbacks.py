@@ -6,8 +6,14 @@ from dataclasses import replace
 import pytest
 
 from queueber.auth.callers import Caller
-from queueber.errors import InvalidArgument, NotFound, PermissionDenied
-from queueber.model import Callback, Grant, callback_receipt
+from queueber.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    PermissionDenied,
+    ResourceExhausted,
+)
+from queueber.model import Callback, Grant, NewItems, QueueSettings, callback_receipt
 from queueber.service.session import QueueHandle, Session
 from queueber.service.unread_answers import AnswerBudget
 from tests.support.service_rig import ServiceRig, on_service
@@ -55,8 +61,72 @@ async def test_refused_calls_change_nothing(rig: ServiceRig) -> None:
     with pytest.raises(NotFound):
         await service.callbacks.when_complete(rig.queue, "unknown", REPORT)
 
+    await rig.add(b"x", batch="other")
+    with pytest.MonkeyPatch.context() as low:
+        low.setattr("queueber.engine.flow.callbacks.CALLBACKS_MAX", 0)
+        with pytest.raises(ResourceExhausted, match="has 0 callbacks"):
+            await service.callbacks.when_complete(rig.queue, "other", REPORT)
+    await rig.service.items.add(rig.queue, NewItems([b"x"], keys=["k"]))
+    await rig.service.items.add(rig.queue, NewItems([b"x"], keys=["k"], batch="empty"))
+    with pytest.raises(FailedPrecondition, match="has no items"):
+        await service.callbacks.when_complete(rig.queue, "empty", REPORT)
+
     assert rig.queue.state.counters.callback_records == 0
     assert "reports" not in rig.engine.queues
+
+
+@on_service()
+async def test_callback_that_has_added_its_item_creates_no_queue_again(rig: ServiceRig) -> None:
+    service = rig.service
+    await rig.add(b"x", batch="b")
+    await rig.complete(await rig.poll_now())
+    info = await service.callbacks.when_complete(rig.queue, "b", REPORT)
+    assert info.item_id
+    await service.queues.delete_queue("reports", rig.session)
+
+    assert await service.callbacks.when_complete(rig.queue, "b", REPORT) == info
+    other = replace(REPORT, to="another")
+    with pytest.raises(FailedPrecondition, match="has added item"):
+        await service.callbacks.when_complete(rig.queue, "b", other)
+    assert {"reports", "another"}.isdisjoint(rig.engine.queues.by_name)
+
+
+@on_service()
+async def test_callback_that_waits_has_its_queue_created_again(rig: ServiceRig) -> None:
+    service = rig.service
+    await rig.add(b"x", batch="b")
+    info = await service.callbacks.when_complete(rig.queue, "b", REPORT)
+    await service.queues.delete_queue("reports", rig.session)
+
+    assert await service.callbacks.when_complete(rig.queue, "b", REPORT) == info
+    assert "reports" in rig.engine.queues
+
+
+@on_service()
+async def test_limits_of_a_queue_are_told_to_those_who_may_use_it(rig: ServiceRig) -> None:
+    service = rig.service
+    await service.queues.create_queue("reports", QueueSettings(bytes_max=3), rig.session)
+    await rig.add(b"x", batch="b")
+    await rig.complete(await rig.poll_now())
+    await service.callbacks.when_complete(rig.queue, "b", REPORT)
+
+    for grants, is_told in (
+        ([Grant("reader", ("default",))], False),
+        ([Grant("reader", ("default",)), Grant("reader", ("reports",))], True),
+        ([Grant("reader", ("default",)), Grant("producer", ("reports",))], True),
+        ([Grant("reader", ("default",)), Grant("worker", ("reports",))], False),
+    ):
+        session = Session(rig.admission, AnswerBudget(), address="tests:2")
+        session.caller = Caller("reader", grants)
+        handle = QueueHandle(rig.queue.state, session)
+        info = await service.callbacks.describe_callback(handle, "b")
+        assert (info.to, info.item_id) == ("reports", b"")
+        if is_told:
+            assert "would pass its limit of 3" in info.problem
+        else:
+            assert (
+                info.problem == "queue 'reports' does not take the item; who may read it knows why"
+            )
 
 
 @on_service()

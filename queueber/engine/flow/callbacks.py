@@ -55,33 +55,43 @@ class QueueCallbacks:
 
     # --- storing ----------------------------------------------------------------------------------
 
-    def put(self, tx: QueueTx, batch: str, callback: Callback) -> CallbackInfo:
-        """Add the item once the batch is complete; at once if it is. A call that is repeated
-        changes nothing. Before the item was added, another callback takes the place of the one
-        there is."""
+    def check(self, batch: str, callback: Callback) -> bool:
+        """Whether there is anything to be done; false if the item of this callback was added.
+        Raises what refuses a callback whichever queue gets its item."""
         queue, batches = self._queue, self._queue.batches
-        callbacks, number = batches.callbacks, self._number(batch)
-        digest, known = callback_digest(callback), callbacks.get(number)
-        if known is not None and known.digest == digest:
-            return self._info(batch, number, known)
+        receipt = batches.receipt(batch)
+        known = batches.callbacks.get(self._number(batch))
+        if known is not None and known.digest == callback_digest(callback):
+            return not known.item_id
         if known is not None and known.item_id:
             raise FailedPrecondition(
                 f"batch: the callback of {batch!r} of queue {queue.name!r} has added item "
                 f"{known.item_id.hex()}; use another batch, or forget this one first"
             )
-        if known is None and tx.counters.callbacks >= CALLBACKS_MAX:
+        if known is None and queue.counters.callbacks >= CALLBACKS_MAX:
             raise ResourceExhausted(
-                f"queue {queue.name!r} has {tx.counters.callbacks} callbacks of batches that are "
-                "not complete, the limit"
+                f"queue {queue.name!r} has {queue.counters.callbacks} callbacks of batches that "
+                "are not complete, the limit"
             )
-        receipt = batches.receipt(batch)
         if receipt.complete and not receipt.added:
             raise FailedPrecondition(
                 f"batch: {batch!r} of queue {queue.name!r} has no items; add them first"
             )
+        return True
+
+    def put(self, tx: QueueTx, batch: str, callback: Callback) -> CallbackInfo:
+        """Add the item once the batch is complete; at once if it is. A call that is repeated
+        changes nothing. Before the item was added, another callback takes the place of the one
+        there is."""
+        self.check(batch, callback)
+        batches, number = self._queue.batches, self._number(batch)
+        callbacks, digest = batches.callbacks, callback_digest(callback)
+        known = callbacks.get(number)
+        if known is not None and known.digest == digest:
+            return self._info(batch, number, known)
         check_contents(self._queues.get(callback.to), [callback.contents])
         record = CallbackRecord(callback, tx.now_ms, digest)
-        if receipt.complete:
+        if batches.receipt_of(number).complete:
             try:
                 (item_id,) = self._add(tx, callback.to, [(number, record)])
             except QueueberError as error:

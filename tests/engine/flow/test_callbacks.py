@@ -1,6 +1,6 @@
 """Callbacks: the item of a complete batch is added once, with its receipt, in one write."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -13,6 +13,7 @@ from queueber.model import Callback, CallbackInfo, NewItems, QueueSettings, call
 from tests.engine.making import allow_attempts
 from tests.support.callbacks import batches_called_back, called_back, when_complete
 from tests.support.operations import (
+    add,
     cancel,
     configure_queue,
     create_queue,
@@ -191,6 +192,39 @@ def test_complete_batch_whose_queue_is_full_is_told_and_waits(rig: Rig) -> None:
     assert "would pass its limit of 1" in info.problem
     assert (info.item_id, rig.queue.counters.callbacks) == (b"", 1)
     assert ask(rig, callback=replace(REPORT, to=QUEUE)).item_id
+
+
+def _fill(rig: Rig) -> None:
+    configure_queue(rig.engine, REPORTS, QueueSettings(items_max=1), rig.now_ms)
+    add(rig.engine, rig.engine.queues.get(REPORTS), NewItems([b"x"]), rig.now_ms)
+
+
+def _freeze_keys(rig: Rig) -> None:
+    rig.engine.queues.get(REPORTS).keys.is_frozen = True
+
+
+def _delete(rig: Rig) -> None:
+    delete_queue(rig.engine, REPORTS)
+
+
+def _limit_items(rig: Rig) -> None:
+    configure_queue(rig.engine, REPORTS, QueueSettings(item_bytes_max=1), rig.now_ms)
+
+
+@pytest.mark.parametrize("refuse", [_fill, _freeze_keys, _delete, _limit_items])
+def test_refused_items_leave_nothing_behind(rig: Rig, refuse: Callable[[Rig], None]) -> None:
+    for name in ("a", "b"):
+        add_batch(rig, name, 1)
+        ask(rig, name, replace(REPORT, key=name))
+    work(rig, 2)
+    refuse(rig)
+    before = rig.dump()
+    for _ in range(3):
+        rig.sweep_all()
+        rig.now_ms += CALLBACK_RETRY_MS
+
+    assert rig.dump() == before
+    assert describe(rig, "a").problem != "" != describe(rig, "b").problem
 
 
 def test_item_that_is_too_large_holds_up_no_other(rig: Rig) -> None:
