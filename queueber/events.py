@@ -177,7 +177,8 @@ _event("error", "request_failed", "A bug; the caller gets 500.", "path exc_info"
 # --- workers --------------------------------------------------------------------------------------
 
 _NUMBERS = "queue rate in_flight waiting done failed refused unknown connected"
-_event("info", "worker_started", "It polls.", "queue")
+_event("info", "worker_connecting", "The server has not answered yet.", "queue")
+_event("info", "worker_started", "The server has answered; it polls.", "queue")
 _event("info", "working", "Every ten seconds, if anything changed.", _NUMBERS)
 _event("info", "worker_ended", "The last numbers.", _NUMBERS)
 _event("info", "worker_stopping", "It waits for handlers.", "handlers seconds action")

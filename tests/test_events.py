@@ -273,7 +273,8 @@ def test_worker_logs_as_the_table_says() -> None:
 
     for line in lines:
         check(dict(line))
-    assert {"worker_started", "handler_failed", "worker_ended"} <= {e["event"] for e in lines}
+    events = {line["event"] for line in lines}
+    assert {"worker_connecting", "worker_started", "handler_failed", "worker_ended"} <= events
 
 
 def test_first_line_has_the_options() -> None:

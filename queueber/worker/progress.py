@@ -134,10 +134,21 @@ def logged_ids(items: Iterable[WorkItem]) -> list[str]:
     return [item.id.hex() for item in islice(items, _IDS_LOGGED_MAX)]
 
 
+class Shown(Protocol):
+    """A run whose progress is shown."""
+
+    on_connected: Callable[[], object]
+    """Called once, when the server has answered for the first time."""
+
+    def stats(self) -> WorkerStats: ...
+
+
 def showing_progress(
-    queue: str, stats: Callable[[], WorkerStats], log: EventLogger
+    queue: str, run: Shown, log: EventLogger
 ) -> contextlib.AbstractContextManager[object]:
-    return _live_line(queue, stats) if sys.stderr.isatty() else _log_lines(queue, stats, log)
+    if sys.stderr.isatty():
+        return _live_line(queue, run.stats)
+    return _log_lines(queue, run, log)
 
 
 class Rate:
@@ -206,10 +217,14 @@ def _live_line(
 
 
 @contextlib.contextmanager
-def _log_lines(queue: str, stats: Callable[[], WorkerStats], log: EventLogger) -> Iterator[None]:
+def _log_lines(queue: str, run: Shown, log: EventLogger) -> Iterator[None]:
     """Logs nothing while the numbers stay the same."""
-    rate = Rate()
-    is_over = threading.Event()
+    rate, stats = Rate(), run.stats
+    is_over, is_started = threading.Event(), threading.Event()
+
+    def log_start() -> None:
+        is_started.set()
+        log.info("worker_started", queue=queue)
 
     def log_numbers(event: str) -> None:
         figures = stats()
@@ -218,7 +233,7 @@ def _log_lines(queue: str, stats: Callable[[], WorkerStats], log: EventLogger) -
             queue=queue,
             rate=round(rate.of(figures.done), 1),
             **{name: getattr(figures, name) for name in _LOGGED},
-            connected=not (figures.disconnected or figures.connecting),
+            connected=is_started.is_set() and not (figures.disconnected or figures.connecting),
         )
 
     def log_changes() -> None:
@@ -229,7 +244,8 @@ def _log_lines(queue: str, stats: Callable[[], WorkerStats], log: EventLogger) -
                 log_numbers("working")
             before = now
 
-    log.info("worker_started", queue=queue)
+    log.info("worker_connecting", queue=queue)
+    run.on_connected = log_start
     thread = threading.Thread(target=log_changes, name="queueber-display", daemon=True)
     thread.start()
     try:

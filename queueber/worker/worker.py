@@ -36,6 +36,8 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 class _Run(Protocol):
     """One run, in this process or in several."""
 
+    on_connected: Callable[[], object]
+
     def run(self) -> None: ...
 
     def stop(self, *, now: bool) -> None: ...
@@ -190,7 +192,7 @@ class Worker:
                 stack.enter_context(_signals(self.stop))
                 stack.enter_context(_naming_arguments())
                 if self._shows_progress:
-                    stack.enter_context(showing_progress(settings.source, run.stats, log))
+                    stack.enter_context(showing_progress(settings.source, run, log))
                 run.run()
         finally:
             with self._lock:

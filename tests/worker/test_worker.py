@@ -149,16 +149,35 @@ def test_a_wrong_queue_name_is_the_callers_fault(server: ServerProcess) -> None:
         worker.run()
 
 
+@pytest.mark.parametrize("processes", [0, 1])
 def test_without_a_terminal_start_and_end_are_logged(
-    server: ServerProcess, queue: queueber.Queue
+    processes: int, server: ServerProcess, queue: queueber.Queue
 ) -> None:
     queue.add([b"x"] * 3)
 
     with structlog.testing.capture_logs() as logs:
-        queueber.Worker(server.address, queue=queue.name, handler=samples.double).run(until="empty")
+        worker = queueber.Worker(
+            server.address, queue=queue.name, handler=samples.double, processes=processes
+        )
+        worker.run(until="empty")
 
-    assert [log["event"] for log in logs] == ["worker_started", "worker_ended"]
-    assert (logs[1]["queue"], logs[1]["done"], logs[1]["connected"]) == (queue.name, 3, True)
+    events = ["worker_connecting", "worker_started", "worker_ended"]
+    assert [log["event"] for log in logs] == events
+    assert {log["queue"] for log in logs} == {queue.name}
+    assert (logs[-1]["done"], logs[-1]["connected"]) == (3, True)
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_worker_that_never_reached_its_server_has_not_started(processes: int) -> None:
+    worker = queueber.Worker(
+        "127.0.0.1:1", handler=samples.double, connect_timeout=0, processes=processes
+    )
+
+    with structlog.testing.capture_logs() as logs, pytest.raises(queueber.Unavailable):
+        worker.run()
+
+    assert [log["event"] for log in logs] == ["worker_connecting", "worker_ended"]
+    assert logs[-1]["connected"] is False
 
 
 def test_the_line_tells_all_that_matters() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,10 @@ class InProcessRun:
     def __init__(self, settings: WorkerSettings, log: EventLogger) -> None:
         self._pool = Pool(settings, log)
         self._loop = asyncio.new_event_loop()
+        self.on_connected: Callable[[], object] = lambda: None
 
     def run(self) -> None:
+        self._pool.on_connected(self.on_connected)
         run_loop(self._loop, self._pool.run())
 
     def stop(self, *, now: bool) -> None:

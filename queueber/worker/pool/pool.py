@@ -79,6 +79,10 @@ class Pool:
         """Called when `stop` was called, with the number of handlers that the pool waits for."""
         self._has_had_items = self._has_finished = False
 
+    def on_connected(self, call: Callable[[], object]) -> None:
+        """Have `call` called once the server has answered for the first time."""
+        self._health.on_connected = call
+
     def stop(self, *, now: bool = False) -> None:
         """Poll no more, and end when the handlers have ended; `now`: do not wait for them."""
         self._is_stopping.set()

@@ -37,6 +37,9 @@ class ServerHealth:
         self._lease_checks: list[Callable[[], None]] = []
         self._logged_at = -math.inf
         self._is_logged = False
+        self.on_connected: Callable[[], object] = lambda: None
+        """Called with the first answer."""
+        self._has_connected = False
 
     def on_leases_in_doubt(self, check: Callable[[], None]) -> None:
         """Have `check` called whenever leases may have been lost. Every caller is called."""
@@ -50,6 +53,9 @@ class ServerHealth:
     def answered(self) -> None:
         """The server answered a call."""
         self._counters.is_connected = True
+        if not self._has_connected:
+            self._has_connected = True
+            self.on_connected()
         if self.is_unreachable:
             self.is_unreachable = False
             self.doubt_leases()

@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe, wait
 from multiprocessing.reduction import ForkingPickler
 
@@ -63,6 +64,7 @@ class Supervisor:
         self._tell_at_ms = 0
         """When to say at the latest what the processes wait for; 0: nothing is to be said."""
         self._failure: Exception | None = None
+        self.on_connected: Callable[[], object] = lambda: None
 
     def stop(self, *, now: bool) -> None:
         """May be called from every thread, and from a signal handler."""
@@ -74,6 +76,7 @@ class Supervisor:
 
     def run(self) -> None:
         self._make_contact()
+        self.on_connected()
         try:
             while not self._is_over():
                 for slot in self._slots:

@@ -41,6 +41,22 @@ def test_every_lease_check_is_called_when_the_server_answers_again() -> None:
     assert counters.is_connected
 
 
+def test_the_first_answer_is_told_once() -> None:
+    told: list[str] = []
+
+    def use(health: ServerHealth) -> None:
+        health.on_connected = lambda: told.append("connected")
+        health.failed(Unavailable("no answer"))
+        assert told == []
+        health.answered()
+        health.failed(Unavailable("no answer"))
+        health.answered()
+
+    run_with_health(use)
+
+    assert told == ["connected"]
+
+
 def test_a_server_that_stays_unreachable_is_logged_once() -> None:
     def use(health: ServerHealth) -> None:
         for _ in range(3):
