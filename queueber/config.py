@@ -301,10 +301,11 @@ def _parse(option: Option, text: str, source: str) -> object:
         raise InvalidArgument(f"{source}: {error}") from None
 
 
-def split_address(address: str) -> tuple[str, int]:
+def split_address(address: object) -> tuple[str, int]:
     """Host and port of `host:port`, also of `[::1]:9090`."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+    host, colon, port = address.rpartition(":") if isinstance(address, str) else ("", "", "")
+    is_host = host and "/" not in host and (":" not in host or host[0] + host[-1] == "[]")
+    if not colon or not is_host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise InvalidArgument(f"address: {address!r} is not host:port, as in {DEFAULT_LISTEN}")
     return host.strip("[]"), int(port)
 

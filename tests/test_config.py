@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -355,9 +356,14 @@ def test_split_address_gives_host_and_port(address: str, host: str, port: int) -
         "host:-1",
         "host:http",
         "host:²",
+        "::1",
+        "2001:db8::17:9090",
+        "queueber://127.0.0.1:9090",
+        None,
+        9090,
     ],
 )
-def test_split_address_of_anything_else_is_refused_with_an_example(address: str) -> None:
+def test_split_address_of_anything_else_is_refused_with_an_example(address: Any) -> None:
     with pytest.raises(InvalidArgument) as raised:
         split_address(address)
 

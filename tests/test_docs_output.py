@@ -71,6 +71,7 @@ MASKS = {
     r"\b\d{16}_\d{16}\b": "OFFSET",
     r"\b[0-9a-f]{32}\b": "ID",
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z": "TIME",
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d": "MOMENT",
     r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ": "NAME",
     r"\b\d{13}\b": "MS",
     r'"sequence": \d+': "SEQUENCE",

@@ -12,10 +12,13 @@ from queueber.limits import (
     DELAY_MS_MAX,
     ITEM_BACKOFF_STEPS_MAX,
     ITEM_TIMEOUT_MS_MAX,
+    SECOND_MS,
 )
 from queueber.model import NO_OPTIONS, ItemOptions
 
 T = TypeVar("T")
+
+_PLURALS = {"attempts": "attempts", "timeout": "timeouts", "expires": "times of expiry"}
 
 Attempts = int | Sequence[int | None] | None
 Delays = Seconds | Sequence[Seconds]
@@ -44,10 +47,20 @@ def to_options(
     return options if len(known) > 1 else []
 
 
+def check_expiry(options: Sequence[ItemOptions], delays_ms: Sequence[int]) -> None:
+    """No item may expire before its delay ends; either list is empty when no item has any."""
+    for own, delay_ms in zip(options, delays_ms, strict=False):
+        if 0 < own.expires_ms <= delay_ms:
+            raise InvalidArgument(
+                f"expires: an item that expires after {own.expires_ms / SECOND_MS:.12g} s has a "
+                f"delay of {delay_ms / SECOND_MS:.12g} s; let it expire later"
+            )
+
+
 def _column(field: str, given: object, convert: Callable[[object], T], count: int) -> list[T]:
     """What all items have, or a list with one for each."""
     if isinstance(given, Iterable) and not isinstance(given, str | bytes):
-        return one_for_each(field, field, [convert(each) for each in given], count)
+        return one_for_each(field, _PLURALS[field], [convert(each) for each in given], count)
     return [convert(given)] * count
 
 

@@ -10,6 +10,7 @@ from queueber.client.arguments.item_options import (
     Expires,
     OwnBackoff,
     OwnTimeout,
+    check_expiry,
     to_options,
 )
 from queueber.client.arguments.moments import to_delay
@@ -78,15 +79,18 @@ def to_new_items(
         if delay != 0:
             raise InvalidArgument("at: delay is given, too; give one of them")
         delay = to_delay(at)
+    delays_ms = _to_delays_ms(delay, count)
+    options = to_options(count, attempts, backoff, timeout, expires)
+    check_expiry(options, delays_ms)
     return NewItems(
         listed,
-        _to_delays_ms(delay, count),
+        delays_ms,
         () if priority == PRIORITY_DEFAULT else _to_priorities(priority, count),
         () if key is None else _to_keys(key, count),
         with_trace(() if attributes is None else _to_attributes(attributes, count), count),
         "" if batch is None else values.to_batch(batch),
         origin=None if origin is None else _to_origin(origin, count),
-        options=to_options(count, attempts, backoff, timeout, expires),
+        options=options,
         after=_to_after(after),
         after_batch="" if after_batch is None else values.to_batch(after_batch, "after_batch"),
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypedDict
 
-from queueber.client.arguments.values import Seconds, to_ms, to_number, to_some_ms
+from queueber.client.arguments.values import Seconds, to_ms, to_number, to_some_ms, to_text
 from queueber.errors import InvalidArgument
 from queueber.limits import (
     ATTEMPTS_CEILING,
@@ -171,9 +171,7 @@ def _to_cap(field: str, value: object) -> dict[str, object]:
         return {f"{field}_items": items, f"{field}_ms": ms}
     if not isinstance(value, str):
         raise InvalidArgument(f"cap_by: {value!r} is not the name of an attribute")
-    if (size := len(value.encode())) > CAP_BY_BYTES_MAX:
-        raise InvalidArgument(f"cap_by: it has {size} bytes; the limit is {CAP_BY_BYTES_MAX}")
-    return {field: value}
+    return {field: to_text("cap_by", value, CAP_BY_BYTES_MAX)}
 
 
 def _to_rate(field: str, rate: object) -> tuple[int, int]:

@@ -43,6 +43,9 @@ State = ItemState | Literal["ready", "delayed", "leased", "dead"]
 ColumnName = Column | Literal["results", "keys", "batches", "attributes", "contents"]
 Columns = ColumnName | Iterable[ColumnName]
 
+_DURATION_MS_MAX = 10**15
+"""Of durations whose limit the server knows alone."""
+
 # --- plain values ---------------------------------------------------------------------------------
 
 
@@ -50,15 +53,15 @@ def to_ms(
     field: str, given: object, limit_ms: int | None = None, *, whose: str = "the limit"
 ) -> int:
     seconds = given.total_seconds() if isinstance(given, timedelta) else given
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 1e12:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
         raise InvalidArgument(
             f"{field}: {given!r} is not a number of seconds, 0 or more, nor a timedelta of that"
         )
-    ms = round(seconds * SECOND_MS)
-    if limit_ms is not None and ms > limit_ms:
-        shown = int(seconds) if seconds == int(seconds) else seconds
-        raise InvalidArgument(f"{field}: {shown} s is too long; {whose} is {limit_ms // SECOND_MS}")
-    return ms
+    most_ms = _DURATION_MS_MAX if limit_ms is None else limit_ms
+    if seconds > most_ms or round(seconds * SECOND_MS) > most_ms:  # infinity has no `round`
+        shown = int(seconds) if seconds % 1 == 0 else seconds
+        raise InvalidArgument(f"{field}: {shown} s is too long; {whose} is {most_ms // SECOND_MS}")
+    return round(seconds * SECOND_MS)
 
 
 def to_some_ms(field: str, given: object, limit_ms: int | None = None) -> int:
@@ -205,7 +208,8 @@ def to_byte_strings(field: str, contents: object) -> list[bytes]:
 def one_for_each(field: str, noun: str, given: list[T], count: int) -> list[T]:
     """What is given, once it is checked that these are as many as there are items."""
     if len(given) != count:
-        raise InvalidArgument(f"{field}: {len(given)} {noun} for {count} items; give one for each")
+        items = "1 item" if count == 1 else f"{count} items"
+        raise InvalidArgument(f"{field}: {len(given)} {noun} for {items}; give one for each")
     return given
 
 

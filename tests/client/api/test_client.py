@@ -96,7 +96,7 @@ def test_an_extended_lease_outlives_its_first_expiry(queue: queueber.Queue) -> N
         (lambda q: q.add([b"x", 5]), "contents: item 1 is int"),
         (lambda q: q.add([]), "contents: there are none"),
         (lambda q: q.add(b"x", delay=-1), "delay: -1"),
-        (lambda q: q.add(b"x", delay=[1, 2]), "delay: 2 delays for 1 items"),
+        (lambda q: q.add(b"x", delay=[1, 2]), "delay: 2 delays for 1 item;"),
         (
             lambda q: q.add(b"x", delay=1e10),
             "delay: 10000000000 s is too long; the limit is 31622400",

@@ -61,7 +61,7 @@ def test_options_are_those_of_all_items_or_of_each(given: Any, expected: list[It
         ({"timeout": 0}, "timeout: 0 is too short; give at least one millisecond"),
         ({"timeout": 8 * 86400}, "timeout: 691200 s is too long; the limit is 604800"),
         ({"timeout": "1"}, "timeout: '1' is not a number of seconds"),
-        ({"timeout": [1]}, "timeout: 1 timeout for 2 items; give one for each"),
+        ({"timeout": [1]}, "timeout: 1 timeouts for 2 items; give one for each"),
         ({"expires": 0}, "expires: 0 is too short"),
         (
             {"expires": datetime.fromisoformat("2030-01-01")},
@@ -70,6 +70,12 @@ def test_options_are_those_of_all_items_or_of_each(given: Any, expected: list[It
         ({"expires": datetime(2020, 1, 1, tzinfo=UTC)}, "expires: 2020-01-01 .* has passed"),
         ({"expires": datetime(9000, 1, 1, tzinfo=UTC)}, "expires: .* is too far away"),
         ({"expires": "soon"}, "expires: 'soon' is not a number of seconds"),
+        ({"expires": [1]}, "expires: 1 times of expiry for 2 items"),
+        ({"expires": 5, "delay": 5}, "expires: an item that expires after 5 s has a delay of 5 s"),
+        ({"expires": [5, 9], "delay": [1, 9.5]}, "expires: .* 9 s has a delay of 9.5 s; let it"),
+        ({"timeout": float("inf")}, "timeout: inf s is too long; the limit is 604800"),
+        ({"timeout": 10**400}, "timeout: 10+ s is too long; the limit is 604800"),
+        ({"timeout": float("nan")}, "timeout: nan is not a number of seconds"),
         ({"backoff": 366 * 86400 + 1}, "is too long; the limit is 31622400"),
     ],
 )

@@ -36,6 +36,7 @@ def test_a_moment_that_has_passed_is_now() -> None:
         ({"at": datetime(9000, 1, 1, tzinfo=UTC)}, "too far away; the limit is 366 days from now"),
         ({"at": 1_800_000_000}, "at: 1800000000 is not a datetime"),
         ({"at": datetime(2030, 1, 1, tzinfo=UTC), "delay": 5}, "at: delay is given, too"),
+        ({"delay": [1, 2]}, "delay: 2 delays for 1 item; give one for each"),
     ],
 )
 def test_wrong_moments_are_refused(options: Any, words: str) -> None:

@@ -305,6 +305,7 @@ def test_a_queue_that_is_not_there_cannot_be_configured_and_is_not_made(
         ({"concurrency_max": 1_000_001}, "concurrency_max: 1000001 is too many"),
         ({"cap_by": 5}, "cap_by: 5 is not the name of an attribute"),
         ({"cap_by": "x" * 257}, "cap_by: it has 257 bytes; the limit is 256"),
+        ({"cap_by": "\ud800"}, r"cap_by: '\ud800' cannot be encoded as UTF-8"),
         ({"cap_by_rate": (0, 60)}, "cap_by_rate: 0 items; give 1 or more, or None for no limit"),
         ({"cap_by_rate": (5, 86_401)}, "cap_by_rate: 86401 s is too long; the limit is 86400"),
         ({"rate": 5}, "rate: 5 is not a pair of items and seconds, as (100, 60)"),
