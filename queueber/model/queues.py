@@ -99,6 +99,8 @@ class Stats:
     """Those of `delayed` that wait for other items or a batch."""
     dead_dropped_total: int = 0
     """Dead letters that were deleted because of `dead_age_ms`."""
+    unclaimed_total: int = 0
+    """Those of `died_total` that nobody leased in time: they expired."""
 
 
 @dataclass(frozen=True, slots=True)

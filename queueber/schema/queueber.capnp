@@ -422,6 +422,7 @@ struct QueueStats {
   callbacks @28 :UInt64;       # callbacks of batches whose item was not added yet
   waiting @29 :UInt64;         # those of `delayed` that wait for other items or a batch
   deadDroppedTotal @30 :UInt64;  # dead letters that were deleted because of deadAgeMs
+  unclaimedTotal @31 :UInt64;  # those of `diedTotal` that nobody leased in time, see ItemOptions
 }
 
 struct ServerInfo {

@@ -85,6 +85,7 @@ struct QueueCounters {
   waitsDue @39 :UInt64;        # notes of what they waited for and has ended
   deadDroppedTotal @40 :UInt64;
   lastNote @41 :UInt64;        # the number of the newest of those notes
+  unclaimedTotal @42 :UInt64;
 }
 
 struct LoadRecord {

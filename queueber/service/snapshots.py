@@ -94,15 +94,7 @@ class Snapshots:
         limit = min(limit, SCAN_ITEMS_MAX) or SCAN_ITEMS_MAX
         bytes_max = self._shell.limits.answer_bytes_max
         return look(
-            view,
-            state,
-            after,
-            limit,
-            bytes_max,
-            before=before,
-            batch=batch,
-            without=without,
-            with_options=False,
+            view, state, after, limit, bytes_max, before=before, batch=batch, without=without
         )
 
     def split_snapshot(

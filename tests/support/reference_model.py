@@ -39,7 +39,7 @@ _ENDS = {
 
 TOTALS = (
     "added", "polled", "removed", "expired", "extended", "completed", "failed", "released", "died",
-    "redriven", "cancelled", "duplicates", "dead_dropped",
+    "redriven", "cancelled", "duplicates", "dead_dropped", "unclaimed",
 )  # fmt: skip
 
 
@@ -716,6 +716,7 @@ class ModelQueue:
                 item.state, item.died_at_ms, item.expires_at_ms = "dead", now_ms, 0
                 item.has_slot = item.has_token = item.is_parked = False
                 self.totals["died"] += 1
+                self.totals["unclaimed"] += 1
                 self.tell("dead", item_id, "dead")
                 self._count_end(item_id, item.batch, "dead", now_ms)
         self.fill_slots(now_ms)

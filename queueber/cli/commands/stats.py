@@ -3,17 +3,20 @@
 import sys
 from collections.abc import Callable
 from threading import Event
+from typing import Any
 
 import click
 
 from queueber import Queue
 from queueber.cli.flags import seconds_up_to
-from queueber.cli.output import number_rows, table_of, to_duration
+from queueber.cli.output import counted, number_rows, table_of, to_duration
 from queueber.cli.queue_settings import settings_rows
 from queueber.cli.target import Target, queue_flags
 from queueber.clock import SystemClock
 from queueber.limits import DELAY_MS_MAX, HOUR_MS, SECOND_MS
 from queueber.model import Stats
+
+_HEADING_LINES = 1
 
 
 @click.command()
@@ -34,7 +37,8 @@ def stats(target: Target, watch: bool, every: float) -> None:
 
     First how many items are in each state now, then how often each thing happened since the queue
     was created, then its settings. 'oldest, seconds' is how long the oldest ready item has waited.
-    With --watch only the numbers, in place on a terminal, otherwise one table after the other.
+    With --watch only the numbers, in place on a terminal, as many as it has lines for; otherwise
+    one table after the other.
     With --json: one object, with names such as "ready", "leased" and "addedTotal".
     """
     with target.open_queue() as queue:
@@ -58,9 +62,20 @@ def _watch(target: Target, queue: Queue, every: float, sleep: Callable[[float], 
     console = Console(markup=False, emoji=False, highlight=False)
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            found = queue.stats()
-            live.update(table_of((f"queue {found.name}", ""), _numbers(found)), refresh=True)
+            live.update(_fitting(queue.stats(), console.size.height), refresh=True)
             sleep(every)
+
+
+def _fitting(found: Stats, lines: int) -> Any:
+    """As many numbers as a terminal has lines for, and how many there are beside them."""
+    from rich.console import Group
+
+    rows = _numbers(found)
+    is_whole = len(rows) + _HEADING_LINES <= lines
+    fitting = rows if is_whole else rows[: max(0, lines - _HEADING_LINES - 1)]
+    table = table_of((f"queue {found.name}", ""), fitting)
+    left_out = counted(len(rows) - len(fitting), "row")
+    return table if is_whole else Group(table, f"and {left_out} more: the terminal is too low")
 
 
 def _numbers(found: Stats) -> list[tuple[str, str]]:
@@ -85,7 +100,7 @@ def _numbers(found: Stats) -> list[tuple[str, str]]:
 
 _TOTALS = (
     "added", "duplicates", "polled", "extended", "expired", "released", "failed", "died",
-    "redriven", "cancelled", "removed", "completed",
+    "unclaimed", "redriven", "cancelled", "removed", "completed",
 )  # fmt: skip
 
 

@@ -109,6 +109,8 @@ class Counters:
     """Dead letters that were deleted because of their age."""
     last_note: int = 0
     """The number of the newest note; the notes that are due have the last numbers."""
+    unclaimed_total: int = 0
+    """Items that died because nobody leased them in time."""
     last_id: bytes = bytes(ID_BYTES)
     levels: dict[int, Level] = field(default_factory=dict)
     """By level; only levels with ready items."""

@@ -96,7 +96,7 @@ def peek(
     """
     view = live_view(store, queue)
     if where is None:
-        return look(view, state, after, limit, bytes_max)
+        return look(view, state, after, limit, bytes_max, with_options=True)
     return _look_for(view, state, after, limit, bytes_max, where)
 
 
@@ -138,7 +138,7 @@ def look(
     before: bytes = b"",
     batch: str = "",
     without: frozenset[Column] = ALL_COLUMNS,
-    with_options: bool = True,
+    with_options: bool = False,
 ) -> tuple[list[ItemInfo], bytes]:
     """A page of the items of a state, and where the next one begins: empty when there is none.
 
@@ -147,6 +147,8 @@ def look(
     but has at least one item, if there is one. A cursor points right after an item: `after` begins
     a range and `before` ends it, so of two ranges that share a cursor each item is in one. The
     first bytes of a cursor are enough.
+
+    What items have of their own is told if it is asked for; a snapshot does not hold it.
 
     If `batch` is named, a page has only its items. Then one call reads at most `SCAN_LOOKED_AT_MAX`
     entries, and a page may be empty though there is a next one.

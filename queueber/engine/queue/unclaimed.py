@@ -115,5 +115,6 @@ def _die(tx: Transaction[Any], runs: Sequence[Run], was: State) -> None:
         ]
         queue.changes.moved(tx, moves)
     queue.dead_letters.put(tx, letters, reason.value)
+    tx.counters.unclaimed_total += count_items(letters)
     end_quarantine(tx, letters)
     queue.batches.count_ended(tx, letters, Side.DEAD)

@@ -152,6 +152,8 @@ class QueueAnswer(msgspec.Struct):
     """Those of `delayed` that wait for other items or a batch."""
     dead_dropped_total: int
     """Dead letters that were deleted because of `dead_age_ms`."""
+    unclaimed_total: int
+    """Those of `died_total` that nobody leased in time: they expired."""
 
 
 class QueuePage(msgspec.Struct):

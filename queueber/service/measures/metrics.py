@@ -106,7 +106,8 @@ QUEUE_ITEMS = _metric(
 QUEUE_OPERATIONS = _metric(
     "queueber_queue_operations_total",
     COUNTER,
-    "Items of a queue that were added, polled, completed, and so on.",
+    "Items of a queue that were added, polled, completed, and so on; `unclaimed`: those that died "
+    "because nobody leased them in time.",
     "queue",
     "operation",
 )

@@ -32,6 +32,7 @@ OPERATIONS = {
     "cancelled": "cancelled_total",
     "duplicate": "duplicates_total",
     "dropped": "dead_dropped_total",
+    "unclaimed": "unclaimed_total",
 }
 """The counter of each operation."""
 _totals: Callable[[Counters], tuple[int, ...]] = attrgetter(*OPERATIONS.values())

@@ -110,6 +110,7 @@ SYSTEM: dict[str, pa.Schema] = {
             "cancelled_total": pa.int64(),
             "duplicates_total": pa.int64(),
             "dead_dropped_total": pa.int64(),
+            "unclaimed_total": pa.int64(),
             "lease_seconds": pa.float64(),
             "attempts_max": pa.int32(),
             "items_max": pa.int64(),

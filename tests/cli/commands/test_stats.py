@@ -1,6 +1,10 @@
+import fcntl
 import json
 import os
+import re
 import signal
+import struct
+import termios
 
 import pytest
 
@@ -47,6 +51,17 @@ def test_stats_tells_how_long_a_queue_is_paused(
     queue.pause(seconds)
 
     assert rows_of(cli("stats", "-q", queue.name).stdout)["paused"].startswith(told)
+
+
+def test_stats_counts_what_nobody_leased_in_time(cli: Cli, queue: queueber.Queue) -> None:
+    queue.add([b"x", b"y"], expires=0.001)
+    queue.add(b"z")
+    while queue.stats().dead < 2:
+        queue.peek("dead")
+
+    rows = rows_of(cli("stats", "-q", queue.name).stdout)
+
+    assert (rows["died"], rows["unclaimed"], rows["failed"]) == ("2", "2", "0")
 
 
 def test_stats_json_has_every_field(cli: Cli, queue: queueber.Queue) -> None:
@@ -106,6 +121,30 @@ def test_stats_watch_moves_in_place_on_a_terminal(cli: Cli, queue: queueber.Queu
     assert watching.returncode == 130
     assert b"\x1b[1A" in shown  # the cursor goes back up
     assert b"backoff" not in shown  # settings are not watched
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"), [(60, ""), (20, "and 10 rows more"), (2, "and 28 rows more")]
+)
+def test_stats_watch_shows_as_many_rows_as_the_terminal_has_lines_for(
+    cli: Cli, queue: queueber.Queue, lines: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("LINES", raising=False)
+    terminal, terminal_end = os.openpty()
+    fcntl.ioctl(terminal_end, termios.TIOCSWINSZ, struct.pack("HHHH", lines, 100, 0, 0))
+    watching = cli.start("stats", "-q", queue.name, "--watch", stdout=terminal_end)
+    os.close(terminal_end)
+    shown = b""
+    while b"queue " not in shown:
+        shown += os.read(terminal, 65536)
+    watching.send_signal(signal.SIGINT)
+    shown += read_terminal(terminal)
+    watching.communicate(timeout=30)
+
+    first = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).split("queue ")[1].splitlines()
+    assert len([line for line in first if line.strip()]) == min(lines, 29)
+    assert (told in shown.decode(), ("completed" in shown.decode())) == (True, lines == 60)
 
 
 @pytest.mark.parametrize("every", ["0", "-1", "3601", "soon"])

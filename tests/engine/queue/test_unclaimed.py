@@ -58,6 +58,7 @@ def test_an_item_dies_at_its_time_if_nobody_has_leased_it(rig: Rig, delay_ms: in
     assert (letter.id, letter.reason, letter.at_ms) == (item_id, REASON, rig.now_ms)
     assert (letter.attempts, letter.last_error, letter.deliveries) == (0, "", 0)
     assert (rig.stats().died_total, rig.stats().failed_total) == (1, 0)
+    assert rig.stats().unclaimed_total == 1
     assert rig.keys(EXPIRY) == []
 
 
@@ -113,7 +114,7 @@ def test_a_poll_that_meets_only_items_whose_time_has_passed_gets_nothing(rig: Ri
     assert not rig.poll(1).packed
     rig.sweep_all()
 
-    assert len(letters(rig)) == 2
+    assert len(letters(rig)) == rig.stats().unclaimed_total == 2
 
 
 def test_bytes_of_an_answer_are_those_of_items_that_are_given(rig: Rig) -> None:

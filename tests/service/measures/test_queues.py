@@ -7,7 +7,7 @@ import pytest
 from queueber.auth.callers import Caller
 from queueber.errors import InvalidArgument
 from queueber.limits import HOUR_MS, SAMPLE_EVERY_MS
-from queueber.model import Grant, History, HistorySpan
+from queueber.model import Grant, History, HistorySpan, ItemOptions, NewItems
 from queueber.service.measures.metrics import NAMED_MAX, OTHER
 from queueber.service.measures.queues import SERIES, TRACKED_MAX
 from queueber.service.session import QueueHandle
@@ -48,19 +48,24 @@ async def test_items_are_counted_by_state_and_by_operation(rig: ServiceRig) -> N
     await rig.add(b"later", delay_ms=HOUR_MS)
     await rig.complete(await rig.poll_now(1))
     await rig.poll_now(1)
+    late = NewItems([b"d", b"e"], options=[ItemOptions(expires_ms=100)] * 2)
+    await rig.service.items.add(rig.queue, late)
     rig.clock.advance(2500)
+    rig.service.sweep()
 
     assert values_of(rig, "queueber_queue_items") == {
         ("default", "ready"): 1,
         ("default", "delayed"): 1,
         ("default", "leased"): 1,
-        ("default", "dead"): 0,
+        ("default", "dead"): 2,
     }
     done = values_of(rig, "queueber_queue_operations_total")
     assert {operation: count for (_, operation), count in done.items() if count} == {
-        "added": 4,
+        "added": 6,
         "polled": 2,
         "completed": 1,
+        "died": 2,
+        "unclaimed": 2,
     }
     assert values_of(rig, "queueber_queue_oldest_item_seconds") == {("default",): 2.5}
     assert values_of(rig, "queueber_queue_leases") == {("default",): 1}

@@ -23,6 +23,7 @@ _SAME = (
     "result_bytes", "batches", "added_total", "polled_total", "completed_total", "removed_total",
     "failed_total", "released_total", "expired_total", "extended_total", "died_total",
     "redriven_total", "cancelled_total", "duplicates_total", "dead_dropped_total",
+    "unclaimed_total",
 )  # fmt: skip
 GONE = (NotFound, PermissionDenied)
 """A queue that was deleted since the list was made, or that the caller may only list."""

@@ -100,6 +100,7 @@ const NUMBERS = [
   ["died_total", "Died", exact],
   ["redriven_total", "Redriven", exact],
   ["cancelled_total", "Cancelled", exact],
+  ["unclaimed_total", "Died as nobody leased them in time", exact],
   ["dead_dropped_total", "Dropped as dead for long", exact],
 ];
 const limit = (number) => (number ? exact(number) : "none");
