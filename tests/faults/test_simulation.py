@@ -1,5 +1,6 @@
 """Simulated histories: none is wrong, each can be told again, and a bug would not stay hidden."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -13,15 +14,20 @@ from faults.simulation.__main__ import replay_command, run_many, tell
 from faults.simulation.quiet import quiet_logs
 from faults.simulation.small_limits import small_limits
 from faults.simulation.telling import lines_of
-from faults.simulation.world import simulate
-from tests.faults.planted_bugs import BUGS, Bug, answer_before_the_sync
-from tests.faults.planted_flow_bugs import FLOW_BUGS
-from tests.faults.planted_route_bugs import ROUTE_BUGS
-from tests.faults.planted_schedule_bugs import SCHEDULE_BUGS
-from tests.faults.planted_topic_bugs import TOPIC_BUGS
+from faults.simulation.world import Told, simulate
+from tests.faults.all_planted_bugs import ALL_BUGS, finding_seed, recorded_seeds
+from tests.faults.planted_bugs import Bug, answer_before_the_sync
 
 HISTORIES = int(os.environ.get("QUEUEBER_TEST_HISTORIES", "200"))
-BUGGY_HISTORIES_MAX = 3000
+
+
+FIRST = 60
+
+
+@functools.cache
+def first_histories() -> list[Told]:
+    """Those that more than one test looks at."""
+    return [simulate(seed) for seed in range(FIRST)]
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +41,7 @@ def _as_the_command_does() -> Iterator[None]:
 def test_simulated_histories_are_right() -> None:
     calls = crashes = unknown = 0
     for seed in range(HISTORIES):
-        told = simulate(seed)
+        told = first_histories()[seed] if seed < FIRST else simulate(seed)
         assert told.wrong == [], replay_command(seed)
         calls += len(told.history.calls)
         crashes += told.crashes
@@ -47,7 +53,7 @@ def test_simulated_histories_are_right() -> None:
 
 
 def test_simulated_callers_make_every_call_that_the_checker_knows() -> None:
-    made = {call.operation for seed in range(60) for call in simulate(seed).history.calls}
+    made = {call.operation for told in first_histories() for call in told.history.calls}
 
     assert made >= {
         "add", "poll", "extend", "remove", "complete", "fail", "release", "cancel", "purge",
@@ -80,27 +86,24 @@ def test_calls_of_many_kinds_are_lost_though_the_server_lives_on(
     assert repeats > 0, "no producer has sent a lost call again"
 
 
-SELDOM = (
-    "run_calls_that_shared_a_write_once_more",
-    "mix_up_the_answers_of_adds_that_share_a_write",
-    "publish_apart_from_the_rest_of_a_call",
-    "note_in_a_second_write_that_an_item_was_called_back",
-)
-"""Bugs that need many histories to be found."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "plant",
-    [
-        pytest.param(bug, id=bug.__name__, marks=pytest.mark.long if bug.__name__ in SELDOM else ())
-        for bug in (*BUGS, *TOPIC_BUGS, *ROUTE_BUGS, *SCHEDULE_BUGS, *FLOW_BUGS)
-    ],
-)
-def test_planted_bug_is_found(plant: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch)
+@pytest.mark.parametrize("bug", ALL_BUGS, ids=lambda bug: bug.__name__)
+def test_planted_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
+    bug(monkeypatch)
 
-    assert any(simulate(seed).wrong for seed in range(BUGGY_HISTORIES_MAX))
+    assert finding_seed(bug, recorded_seeds()) is not None
+
+
+def test_a_recorded_seed_is_tried_first_and_a_stale_one_does_not_hide_a_bug(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bug = answer_before_the_sync
+    bug(monkeypatch)
+    found = [seed for seed in range(10) if simulate(seed).wrong]
+    stale = next(seed for seed in range(10) if seed not in found)
+
+    assert finding_seed(bug, {bug.__name__: found[1]}) == found[1]
+    assert finding_seed(bug, {bug.__name__: stale}) == finding_seed(bug, {}) == found[0]
 
 
 def test_same_seed_is_the_same_history_in_any_process() -> None:
