@@ -1,6 +1,7 @@
 """Coroutines, as tasks: what asyncio and trio have in common, and the runner for asyncio."""
 
 import asyncio
+import threading
 import traceback
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
@@ -8,7 +9,7 @@ from typing import Any
 
 from queueber.clock import seconds
 from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, OnFinished, Runner
-from queueber.worker.handlers.time_limit import Deadline, TimeLimit
+from queueber.worker.handlers.time_limit import Deadline, TimeLimit, stack_of_thread
 from queueber.worker.handlers.work_item import Failed, HeldLease, Outcome, Unfinished, WorkItem
 
 AsyncCall = Callable[[WorkItem], Coroutine[Any, Any, bytes | Failed]]
@@ -112,11 +113,24 @@ class AsyncioRunner(CoroutineRunner):
         limit: TimeLimit | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
+        self._thread_id = threading.get_ident()
         super().__init__(call, concurrency, self._loop.call_soon, on_finished, limit)
 
     def put(self, items: Sequence[WorkItem]) -> None:
         super().put(items)
         self._begin()
+
+    def blocked_by(self) -> tuple[WorkItem, Failed] | None:
+        task = asyncio.current_task(self._loop)
+        found = [item for item, each in self._running.copy().items() if each is task]
+        if not found or self._limit is None:
+            return None
+        deadline = self._limit.late(found[0])
+        if deadline is None:
+            return None
+        stack = stack_of_thread(self._thread_id)
+        more = "it blocked the event loop, so its process was ended"
+        return found[0], self._limit.failure(found[0], deadline, stack, more=more)
 
     async def close(self) -> None:
         self.cancel()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from queueber.worker.handlers.time_limit import Deadline, TimeLimit
-from queueber.worker.handlers.work_item import HeldLease, Outcome, WorkItem
+from queueber.worker.handlers.work_item import Failed, HeldLease, Outcome, WorkItem
 
 Finished = tuple[WorkItem, Outcome]
 OnFinished = Callable[[Sequence[Finished]], None]
@@ -77,6 +77,11 @@ class Runner:
         """Without end: stop the handlers that run longer than their time limit, if there is one."""
         if self._limit is not None:
             await self._limit.watch(self._stop_late)
+
+    def blocked_by(self) -> tuple[WorkItem, Failed] | None:
+        """From another thread, while the loop of the pool is blocked: the item of the handler that
+        blocks it longer than it may run, as a failure."""
+        return None
 
     def _stop_late(self, item: WorkItem, deadline: Deadline) -> None:
         """The handler is late: end it, or give it up."""

@@ -12,7 +12,7 @@ from queueber.worker.handlers.runner import OnFinished, Runner
 from queueber.worker.handlers.spans import Tracing
 from queueber.worker.handlers.thread_runner import ThreadRunner
 from queueber.worker.handlers.time_limit import TimeLimit
-from queueber.worker.handlers.work_item import HeldLease, WorkItem
+from queueber.worker.handlers.work_item import Failed, HeldLease, WorkItem
 from queueber.worker.worker_settings import WorkerSettings, is_coroutine_function
 
 
@@ -57,6 +57,9 @@ class BothRunners:
     async def close(self) -> None:
         await self._threads.close()
         await self._tasks.close()
+
+    def blocked_by(self) -> tuple[WorkItem, Failed] | None:
+        return self._tasks.blocked_by()
 
     async def watch_time(self) -> None:
         await asyncio.gather(self._threads.watch_time(), self._tasks.watch_time())

@@ -96,6 +96,11 @@ class TimeLimit:
         """Called when the handler has ended, or is given up. False: the other came first."""
         return self._running.pop(item, None) is not None
 
+    def late(self, item: WorkItem) -> Deadline | None:
+        """The deadline of an item whose handler still runs, though that is over."""
+        deadline = self._running.get(item)
+        return deadline if deadline is not None and deadline.at < seconds() else None
+
     async def watch(self, on_late: Callable[[WorkItem, Deadline], None]) -> None:
         """Without end: call `on_late` with every handler that is late, until it is taken out."""
         # A handler that begins after a look is not late before so many seconds have passed.

@@ -32,6 +32,8 @@ class LoopMonitor:
         self._is_hurried = threading.Event()
         self._thread_id = 0
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.on_blocked: Callable[[], object] = lambda: None
+        """Called about once a second while the loop is blocked, on the thread that watches it."""
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -83,6 +85,7 @@ class LoopMonitor:
                 if self._is_over.is_set():
                     return
                 self._interrupt_again()
+                self.on_blocked()
             self._is_blocked = False
             self._log.info("event_loop_free", seconds=round(seconds() - asked_at, 1))
 

@@ -14,6 +14,7 @@ from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished, Runner
 from queueber.worker.handlers.runners import BothRunners, make_runner
 from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.pool.background import Background, first_of
+from queueber.worker.pool.blocked_process import BlockedProcess
 from queueber.worker.pool.failure_log import FailureLog
 from queueber.worker.pool.feeds import Feeds
 from queueber.worker.pool.loop_monitor import LoopMonitor
@@ -63,6 +64,8 @@ class Pool:
         self._runner: AnyRunner | None = None
         self.monitor = LoopMonitor(log)
         self._stuck = StuckHandlers(settings, self._counters, log)
+        self.blocked = BlockedProcess(settings, self._counters)
+        self.monitor.on_blocked = self._give_back_blocked
         self._failure_log = FailureLog(log, "handler_failed")
         handler = settings.find_handler()
         self._kinds = handler if isinstance(handler, Kinds) else None
@@ -93,6 +96,19 @@ class Pool:
         """End coroutines that block the loop, from a signal handler on its thread."""
         runner = self._runner
         self.monitor.interrupt(runner.cancel_at_once if runner is not None else lambda: None)
+
+    def _give_back_blocked(self) -> None:
+        """On the thread of the monitor: the loop is blocked."""
+        if self._runner is None or not self.blocked.is_possible:
+            return
+        late = self._runner.blocked_by()
+        if late is None:
+            return
+        item, failed = late
+        is_told = self.blocked.give_back(item, self._with_backoff(item, failed), self._items)
+        if is_told and self.blocked.replace is not None:
+            self._failure_log.record(item, failed.error)
+            self.blocked.replace()
 
     @property
     def is_retiring(self) -> bool:
@@ -197,8 +213,7 @@ class Pool:
                     lost.append(item)
                 continue
             if isinstance(outcome, Failed):
-                if outcome.delay is None and isinstance(item, JobItem) and not item.has_backoff:
-                    outcome = replace(outcome, delay=item.kind.delay_after(item.attempt))  # noqa: PLW2901
+                outcome = self._with_backoff(item, outcome)  # noqa: PLW2901
                 self._counters.timed_out += outcome.is_late
                 self._failure_log.record(item, outcome.error)
             outcomes.append((item, outcome))
@@ -209,6 +224,12 @@ class Pool:
         if self._runner is not None:
             self._stuck.update(self._runner.stuck)
         self._update()
+
+    def _with_backoff(self, item: WorkItem, failed: Failed) -> Failed:
+        """With the delay that its kind says, unless the handler or the item has one."""
+        if failed.delay is None and isinstance(item, JobItem) and not item.has_backoff:
+            return replace(failed, delay=item.kind.delay_after(item.attempt))
+        return failed
 
     def _update(self) -> None:
         if not self._items:

@@ -113,6 +113,7 @@ def main(settings: WorkerSettings, commands: Connection, messages: Connection) -
     # Sent at once: it may be the last message of this process, see `ProcessSlot.deaths`.
     pool.on_milestone = lambda: parent.send(pool.stats())
     pool.on_stopping = lambda handlers: parent.send(Stopping(handlers))
+    pool.blocked.replace = lambda: parent.send(Ended(pool.stats(), is_retired=True), is_last=True)
     ended_by: QueueberError | None = None
     try:
         run_loop(asyncio.new_event_loop(), _run(pool, commands, parent))

@@ -216,6 +216,39 @@ def test_a_process_whose_loop_a_handler_blocks_is_killed_and_replaced(
     assert "a handler blocks the process" in killed["reason"]
 
 
+def test_the_item_that_blocks_the_loop_of_its_process_fails_with_that_and_others_go_back(
+    server: ServerProcess, queue: queueber.Queue
+) -> None:
+    (hung,) = queue.add([b"hang"], timeout=0.5, attempts=1)
+    others = queue.add([b"other"] * 3)
+
+    with structlog.testing.capture_logs() as logs:
+        stats = worker_of(
+            server,
+            queue,
+            handler="tests.worker.processes.blocks_its_loop:handle",
+            middleware=["tests.worker.processes.blocks_its_loop:Reports"],
+            processes=1,
+            concurrency=3,
+            timeout=60,
+        ).run(until="empty")
+
+    assert results_of(queue) == dict.fromkeys(others, b"1")
+    (letter,) = queue.peek("dead").items
+    first, noted, *stack = letter.last_error.splitlines()
+    assert (letter.id, first) == (
+        hung, "HandlerTimeout: the handler ran longer than 0.5 s (its timeout)",
+    )  # fmt: skip
+    assert noted == "told of hang; it blocked the event loop, so its process was ended"
+    assert "time.sleep(3600)" in "\n".join(stack)
+    assert (stats.done, stats.failed, stats.died, stats.timed_out) == (3, 1, 1, 1)
+    assert stats.released == 3
+    events = [log["event"] for log in logs]
+    assert "handler_failed" in events
+    assert "worker_process_replaced" in events
+    assert "worker_process_died" not in events
+
+
 @pytest.mark.parametrize("kind", ["threads", "asyncio", "trio"])
 def test_handlers_within_their_limit_are_left_alone(
     kind: str, server: ServerProcess, queue: queueber.Queue
