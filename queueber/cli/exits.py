@@ -65,7 +65,7 @@ FLAGS = {
         "result_bytes_max", "concurrency_max", "rate", "batches_max", "batch_keep", "cap_by",
         "cap_by_concurrency_max", "cap_by_rate", "dead_age",
         "count", "wait", "lease", "delay", "priority", "key", "error", "epoch", "producer",
-        "attempts", "expires",
+        "attempts", "expires", "after", "after_batch",
         "concurrency", "processes", "prefetch", "timeout", "middleware", "loop",
         "serializer", "deserializer",
         "shutdown_timeout", "connect_timeout", "attempts_max", "backoff", "format",

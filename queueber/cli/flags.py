@@ -181,7 +181,14 @@ def pairs_flag(*names: str, help: str) -> Callable[[F], F]:
 def state_flag(**more: Any) -> Callable[[F], F]:
     """`more` says whether the flag is required, or its default."""
     text = "ready, delayed, leased or dead."
+    more = {"shell_complete": completing_states(), **more}
     return click.option("--state", type=to_state, metavar="STATE", help=text, **more)
+
+
+def completing_states(*others: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """What a shell offers for a flag that takes a state, or one of the `others`."""
+    words = [*(each.value for each in ItemState), *others]
+    return lambda _context, _flag, begun: [each for each in words if each.startswith(begun)]
 
 
 def gathered(name: str, kind: type, *flags: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -209,7 +216,9 @@ class ListByDefault(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         is_help = bool(args) and args[0] in ctx.help_option_names
-        if not args or (args[0].startswith("-") and not is_help):
+        is_flag = bool(args) and args[0].startswith("-") and not is_help
+        # A shell that completes asks with what comes before: nothing, and wants the commands.
+        if is_flag or (not args and not ctx.resilient_parsing):
             args = ["list", *args]
         return super().parse_args(ctx, args)
 

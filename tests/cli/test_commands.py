@@ -269,6 +269,11 @@ def test_commands_of_a_client_need_no_server_libraries() -> None:
         ("queueber pu", ["purge"]),
         ("queueber stats --wa", ["--watch"]),
         ("queueber topic res", ["reset", "resume-group"]),
+        ("queueber queues c", ["configure", "create"]),
+        ("queueber queues --connect-timeout 1 --js", ["--json"]),
+        ("queueber schedule p", ["pause"]),
+        ("queueber peek --state d", ["delayed", "dead"]),
+        ("queueber purge --state a", ["all"]),
     ],
 )
 def test_a_shell_completes_commands_and_flags(words: str, expected: list[str]) -> None:

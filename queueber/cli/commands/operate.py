@@ -133,7 +133,7 @@ def _states(value: object) -> tuple[ItemState, ...]:
 @click.command()
 @click.option(
     "--state", "states", type=_states, required=True, metavar="STATE",
-    help="ready, delayed, leased, dead or all.",
+    shell_complete=flags.completing_states("all"), help="ready, delayed, leased, dead or all.",
 )  # fmt: skip
 @flags.yes_flag
 @queue_flags

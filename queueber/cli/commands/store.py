@@ -62,15 +62,21 @@ def verify(folder: Path, use_json: bool) -> None:
     cannot be read, and each rule that is broken with the name of the queue. Ends with 1 if it finds
     damage, and with 5 if the store cannot be opened. 'queueber repair' saves what can be read. With
     --json: {"dataDir": "...", "sound": true, "queues": 2, "items": 4, "topics": 0, "remarks": [],
-    "damage": []}; the three numbers are null if there is damage.
+    "damage": []}; the three numbers are null if there is damage, also such that the store cannot be
+    opened for.
     """
     from queueber.db.upgrade.swap import refuse_interrupted
 
     refuse_interrupted(folder)
     if not (folder / "CURRENT").is_file() and not any(folder.glob("*.sst")):
         raise Failure(f"there is no store in {folder}; nothing was created", STORE)
-    with locked(folder):
-        found = check_folder(folder)
+    try:
+        with locked(folder):
+            found = check_folder(folder)
+    except (StorageCorrupt, Failure) as error:
+        if use_json:
+            echo_json(_to_json(folder, Verdict([], [str(error)], "")))
+        raise
     if use_json:
         echo_json(_to_json(folder, found))
     else:

@@ -1,6 +1,7 @@
 import fcntl
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,23 @@ def stopped_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data_dir(stopped_store: Path, tmp_path: Path) -> Path:
     shutil.copytree(stopped_store, tmp_path / "data")
     return tmp_path / "data"
+
+
+def damage_the_log(data_dir: Path) -> None:
+    """That of a server which was killed: after a shutdown nothing in it counts any more."""
+    with running_server(data_dir=data_dir) as server, queueber.connect(server.address) as client:
+        for number in range(10):
+            client.queue().add(b"%d" % number)
+        server.kill()
+    log = max(data_dir.glob("*.log"), key=lambda file: file.stat().st_size)
+    written = bytearray(log.read_bytes())
+    middle = len(written) // 2
+    written[middle : middle + 40] = bytes(40)
+    log.write_bytes(written)
+
+
+def damage_the_list_of_files(data_dir: Path) -> None:
+    (data_dir / "CURRENT").write_text("junk")
 
 
 def test_verify_of_a_sound_store_changes_nothing(cli: Cli, data_dir: Path) -> None:
@@ -81,6 +99,20 @@ def test_verify_prints_every_violation(cli: Cli, data_dir: Path) -> None:
     assert violations[0] == f"I2 default: visibility_index has 2 {missing}"
     assert [line.split()[0] for line in violations] == ["I2", "I2", "I1", "I5", "I5"]
     assert summary == f"{data_dir} is damaged: 5 violations"
+
+
+@pytest.mark.parametrize("break_it", [damage_the_log, damage_the_list_of_files])
+def test_verify_json_tells_of_a_store_that_cannot_be_opened(
+    cli: Cli, data_dir: Path, break_it: Callable[[Path], None]
+) -> None:
+    break_it(data_dir)
+
+    verified = cli("verify", "--data-dir", str(data_dir), "--json")
+
+    told = json.loads(verified.stdout)
+    assert verified.code == 5
+    assert (told["sound"], told["queues"], len(told["damage"])) == (False, None, 1)
+    assert told["damage"][0] in verified.stderr
 
 
 def test_verify_of_a_file_that_rocksdb_refuses_ends_with_5(cli: Cli, data_dir: Path) -> None:
