@@ -73,7 +73,8 @@ class QueueCallbacks:
                 f"queue {queue.name!r} has {queue.counters.callbacks} callbacks of batches that "
                 "are not complete, the limit"
             )
-        if receipt.complete and not receipt.added:
+        is_empty = receipt.complete and not receipt.added
+        if is_empty and not batches.callbacks.is_due(self._number(batch)):
             raise FailedPrecondition(
                 f"batch: {batch!r} of queue {queue.name!r} has no items; add them first"
             )
@@ -142,8 +143,7 @@ class QueueCallbacks:
         given = [record.callback for _, record in found]
         receipts = [batches.receipt_of(number) for number, _ in found]
         for receipt in receipts:
-            complete = receipt.complete and receipt.added > 0
-            invariant(complete, "I24", queue=queue.name, batch=receipt.batch)
+            invariant(receipt.complete, "I24", queue=queue.name, batch=receipt.batch)
         items = NewItems(
             [each.contents for each in given],
             priorities=[each.priority for each in given],

@@ -28,6 +28,8 @@ def check_callbacks(queue: CheckedQueue) -> Iterator[Violation]:
     """I24. Of a queue without callbacks it reads nothing but where they would be."""
     entries, counters = queue.entries, queue.counters
     expected: dict[int, str] = {}
+    empty: set[int] = set()
+    """Of batches without items a callback is due only if a load has ended."""
     records = waiting = 0
     for key, value in entries.walk(Family.CALLBACKS):
         number = number_of(key)
@@ -40,9 +42,11 @@ def check_callbacks(queue: CheckedQueue) -> Iterator[Violation]:
         waiting += not record.item_id
         if stored is None:
             yield queue.broken("I24", f"a callback belongs to batch {number}, which does not exist")
-        elif to := _due_to(record, decode_batch(stored)):
+        elif to := _due_to(record, batch := decode_batch(stored)):
             expected[number] = to
-    for number in expected:
+            if not batch.added:
+                empty.add(number)
+    for number in expected.keys() - empty:
         yield queue.broken("I24", f"the callback of batch {number} must be due")
     if (records, waiting) != (counters.callback_records, counters.callbacks):
         counted = f"{counters.callback_records} and {counters.callbacks}"
@@ -72,16 +76,15 @@ def rebuild_callbacks(
     writes.flush()
     for key, value in entries.walk(Family.CALLBACKS):
         number = number_of(key)
-        if to := _due_to(decode_callback(value), batches[number]):
+        if batches[number].added and (to := _due_to(decode_callback(value), batches[number])):
             writes.put(Family.CALLBACKS, due_key(number), to.encode())
     writes.flush()
     return lost
 
 
 def _due_to(record: CallbackRecord, batch: BatchRecord) -> str:
-    """The queue that is to get the item now; empty: none."""
-    is_due = not record.item_id and batch.has_ended and batch.added > 0
-    return record.callback.to if is_due else ""
+    """The queue that is to get the item now, or may be; empty: none."""
+    return record.callback.to if not record.item_id and batch.has_ended else ""
 
 
 def _read(key: bytes, value: bytes) -> CallbackRecord:

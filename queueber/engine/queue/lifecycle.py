@@ -127,7 +127,8 @@ INVARIANTS: dict[str, str] = {
     "I23": "an item has options exactly if its mark says so; item_expiry has those that expire, at "
     "their times, and these are ready or delayed",
     "I24": "a callback belongs to a batch that exists; it is due exactly if its item was not added "
-    "and its batch has items, all of which have ended; and the counters of callbacks are right",
+    "and its batch has items, all of which have ended, and may be if the batch has none; and the "
+    "counters of callbacks are right",
     "I25": "waits has what each item waits for that is delayed for ever, and waited_for the same "
     "the other way round; what somebody waits for is live, or waited_for has a note of its end; "
     "notes have the last numbers, and none is about items that are to come; and the counters of "

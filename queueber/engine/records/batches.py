@@ -168,9 +168,11 @@ class Batches:
         self._drop(tx, number)
 
     def _is_awaited(self, tx: Transaction[Any], number: int, record: BatchRecord) -> bool:
-        """Whether the batch is to be kept for its callback. One without items is not: nobody knows
-        whether it will ever get some."""
-        return bool(tx.counters.callbacks and record.added and self.callbacks.waits(number))
+        """Whether the batch is to be kept for its callback. One without items that is not due is
+        not: nobody knows whether it will ever get some."""
+        if not tx.counters.callbacks:
+            return False
+        return self.callbacks.waits(number) if record.added else self.callbacks.is_due(number)
 
     def hold(self, tx: Transaction[Any], name: str) -> int:
         """As `open`, for a load: the batch is not complete before `let_go`."""
@@ -199,8 +201,11 @@ class Batches:
     def count_loaded(self, tx: Transaction[Any], number: int, count: int, digest: int) -> None:
         """Count the items of the load that held the batch, and end its hold."""
         # As with an add, a batch that gets no item exists, and is complete.
-        self._record(tx, number).loads -= 1
+        record = self._record(tx, number)
+        record.loads -= 1
         self._count_added(tx, number, count, digest)
+        if record.has_ended and not record.added:
+            tx.before_write(self._ended_empty, tx, number)
 
     def _count_added(self, tx: Transaction[Any], number: int, count: int, digest: int) -> None:
         record = self._record(tx, number)
@@ -266,6 +271,14 @@ class Batches:
                     self.callbacks.batch_changed(tx, number, is_complete=is_complete)
                 if tx.counters.waiting and record.has_ended and record.added > 0:
                     waits.batch_ended(tx, number)
+
+    def _ended_empty(self, tx: Transaction[Any], number: int) -> None:
+        """The last load of a batch that has no items brought none. Nobody can tell later that this
+        was its end, so those who waited for it by now learn of it now."""
+        if tx.counters.callbacks:
+            self.callbacks.batch_changed(tx, number, is_complete=True)
+        if tx.counters.waiting:
+            waits.batch_ended(tx, number)
 
     def _note_finished(self, records: Changed) -> None:
         for record in records.values():

@@ -57,9 +57,12 @@ class Callbacks:
         record = self.get(number)
         return record is not None and not record.item_id
 
+    def is_due(self, number: int) -> bool:
+        return any(number in numbers for numbers in self._due.values())
+
     def problem(self, number: int, to: str) -> str:
         """Why a callback that is due has not added its item."""
-        return self._refused[to][1] if self._is_due(number, to) and to in self._refused else ""
+        return self._refused[to][1] if self._is_due_to(number, to) and to in self._refused else ""
 
     def due_ms(self) -> int:
         """When to add the items of some that are due."""
@@ -73,7 +76,7 @@ class Callbacks:
     def _try_at_ms(self, to: str) -> int:
         return self._refused[to][0] if to in self._refused else 0
 
-    def _is_due(self, number: int, to: str) -> bool:
+    def _is_due_to(self, number: int, to: str) -> bool:
         return number in self._due.get(to, ())
 
     # --- changing ---------------------------------------------------------------------------------
@@ -86,7 +89,7 @@ class Callbacks:
         if known is None:
             tx.counters.callbacks += 1
             tx.counters.callback_records += 1
-        elif self._is_due(number, known.callback.to):
+        elif self._is_due_to(number, known.callback.to):
             self._not_due(tx, number, known.callback.to)
         self._write(tx, number, record)
         if is_due:
@@ -101,7 +104,7 @@ class Callbacks:
         record = self.get(number)
         if record is not None and not record.item_id:
             to = record.callback.to
-            if not self._is_due(number, to):
+            if not self._is_due_to(number, to):
                 self._make_due(tx, number, to)
 
     def item_added(
@@ -146,7 +149,7 @@ class Callbacks:
         tx.after_write(self._now_due, to, number)
 
     def _not_due(self, tx: Transaction[Any], number: int, to: str) -> None:
-        if self._is_due(number, to):
+        if self._is_due_to(number, to):
             tx.batch.delete(Family.CALLBACKS, self._prefix + due_key(number))
             tx.after_write(self._no_more_due, to, number)
 
