@@ -24,7 +24,7 @@ from queueber.engine.open import open_engine
 from queueber.errors import QueueberError
 from queueber.ids import IdSource
 from queueber.memory import collect_seldom, keep_freed_memory
-from queueber.model import ServerInfo
+from queueber.model import Feature, ServerInfo
 from queueber.reloads import Reloads
 from queueber.rpc.callers import Callers
 from queueber.rpc.handshakes import HANDSHAKES_MAX
@@ -246,6 +246,7 @@ async def _run_server(
         reads_packed=True,
         started_at_ms=SystemClock().now_ms(),
         is_protected=config.is_protected,
+        features=tuple(Feature),
     )
     budget = AnswerBudget()
     server = RpcServer(

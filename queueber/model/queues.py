@@ -1,6 +1,8 @@
 """Values of queues, their snapshots and servers: settings, statistics, limits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from queueber.limits import (
     BATCH_KEEP_MS,
@@ -116,6 +118,17 @@ class LeaseInfo:
     polled_at_ms: int
 
 
+class Feature(StrEnum):
+    """Fields of requests that servers did not always read, and that older ones ignore."""
+
+    ITEM_OPTIONS = "itemOptions"
+    """Options of new items."""
+    AFTER = "after"
+    """What new items wait for."""
+    WHERE = "where"
+    """The filter of a peek."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
     """The version, durability and limits of a server."""
@@ -133,6 +146,8 @@ class ServerInfo:
     """Why the server refuses writes at the moment; empty: it does not."""
     is_protected: bool = False
     """Whether callers must authenticate."""
+    features: Sequence[str] = ()
+    """Each `Feature` that it has; it would ignore what asks for others."""
 
     @property
     def answer_bytes_max(self) -> int:

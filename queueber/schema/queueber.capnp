@@ -436,6 +436,8 @@ struct ServerInfo {
   startedAtMs @7 :UInt64;
   refusesWrites @8 :Text;      # why it refuses writes at the moment; "": it does not
   isProtected @9 :Bool;        # callers must authenticate
+  features @10 :List(Text);    # what fields of requests it reads that older servers ignore: "itemOptions"
+                               # and "after" of an add, "where" of a peek
 }
 
 struct Attribute {

@@ -9,10 +9,18 @@ from queueber.wire.lists import Codec, read_list
 
 _SETTINGS = Codec(QueueSettings, without=("backoff_ms", "isolation"))
 _STATS = Codec(Stats, without=("settings",), leased="inProgress")
-_SERVER_INFO = Codec(ServerInfo)
+_SERVER_INFO = Codec(ServerInfo, without=("features",))
 _LEASE = Codec(LeaseInfo, lease_id="lease")
 write_lease, read_lease = _LEASE.write, _LEASE.read
-write_server_info, read_server_info = _SERVER_INFO.write, _SERVER_INFO.read
+
+
+def write_server_info(target: Any, server: ServerInfo) -> None:
+    _SERVER_INFO.write(target, server)
+    target.features = list(server.features)
+
+
+def read_server_info(source: Any) -> ServerInfo:
+    return _SERVER_INFO.read(source, features=tuple(source.features))
 
 
 def read_settings(settings: Any) -> QueueSettings:

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents
+from queueber.client.calls.features import check_new_items
 from queueber.client.calls.numbered import NumberedCalls
 from queueber.client.calls.sizes import columns_bytes, options_bytes
 from queueber.client.transport.connection import Connection
@@ -73,6 +74,7 @@ class NumberedAdds(NumberedCalls[NewItems, AddedIds]):
 
 def write_items(items: NewItems, to: Connection | Link, request: Any) -> None:
     """Write an add; packed if there are many items and the server reads that."""
+    check_new_items(to.server, items)
     packed = to.server.reads_packed and len(items.contents) >= _PACKED_ITEMS_MIN
     write_add(request, items, packed=packed)
 

@@ -10,6 +10,7 @@ from typing import Any
 from queueber.client.arguments import values
 from queueber.client.arguments.moments import to_delay
 from queueber.client.arguments.values import ItemIds, Seconds, State
+from queueber.client.calls.features import check_feature
 from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.errors import InvalidArgument
 from queueber.limits import (
@@ -21,7 +22,7 @@ from queueber.limits import (
     PEEK_ITEMS_MAX,
     PURGE_ITEMS_MAX,
 )
-from queueber.model import ItemInfo, ItemState, LeaseInfo, Stats
+from queueber.model import Feature, ItemInfo, ItemState, LeaseInfo, Stats
 from queueber.wire.queues import read_leases, read_stats
 from queueber.wire.snapshots import read_peeked, wire_state
 
@@ -69,9 +70,14 @@ class ItemCalls:
             "after": values.to_cursor("after", after),
             "where": where and values.to_text("where", where, _FILTER_BYTES_MAX),
         }
-        return self._queue.ask(
-            methodcaller("peek", asked), lambda response: PeekPage(*read_peeked(response.resp))
-        )
+        connection = self._queue.connection
+
+        def send(queue: Any) -> Any:
+            if where:
+                check_feature(connection.server, Feature.WHERE, "where")
+            return queue.peek(asked)
+
+        return self._queue.ask(send, lambda response: PeekPage(*read_peeked(response.resp)))
 
     def list_leases(self, limit: int, after: values.Id) -> "Future[LeasePage]":
         send = methodcaller(

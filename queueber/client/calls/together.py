@@ -6,6 +6,7 @@ from typing import Any
 
 from queueber import model
 from queueber.client.calls.adds import AddedIds, ids_of, size_of
+from queueber.client.calls.features import check_new_items
 from queueber.client.calls.publishes import check_publications
 from queueber.client.calls.publishes import size_of as size_of_messages
 from queueber.client.transport.connection import Connection
@@ -86,6 +87,9 @@ def take_steps(connection: Connection, steps: Steps) -> "Future[Done]":
     together = _together(steps)
 
     def send(link: Link) -> Any:
+        for each in together.queues:
+            if each.add is not None:
+                check_new_items(link.server, each.add)
         request = link.service.together_request()
         write_together(request.init("req"), together)
         return request.send()

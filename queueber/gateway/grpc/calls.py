@@ -71,7 +71,8 @@ def failed_with(error: BaseException, name: str) -> tuple[Status, str]:
     """What a call ends with that failed; a fault of ours is logged."""
     if isinstance(error, QueueberError | Problem):
         return status_of(error)
-    if isinstance(error, asyncio.CancelledError):
+    if not isinstance(error, Exception):
+        # The call was cancelled, or the process ends: no fault of the request.
         return Status.CANCELLED, ""
     log.error("request_failed", path=name, exc_info=error)
     return Status.INTERNAL, OUR_FAULT
