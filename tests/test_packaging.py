@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = {"http", "auth", "otel", "spark", "backup"}
+EXTRAS = {"http", "auth", "otel", "spark", "backup", "jobs", "celery"}
+PACKAGES = ("queueber", "queueber_kombu", "queueber_pytest")
+"""The last two are what kombu and pytest load to know of Queueber."""
 
 
 def run(*command: str, folder: Path) -> str:
@@ -36,9 +38,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy: setuptools leaves files beside the sources."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
-    shutil.copytree(
-        ROOT / "queueber", source / "queueber", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    for package in PACKAGES:
+        shutil.copytree(
+            ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet")
@@ -55,10 +58,11 @@ def test_extras_are_those_that_are_promised() -> None:
 
 @pytest.mark.slow
 def test_wheel_has_every_file_of_the_package(wheel: Path) -> None:
-    packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("queueber/")}
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     in_tree = {
         str(path.relative_to(ROOT))
-        for path in (ROOT / "queueber").rglob("*")
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
 
