@@ -128,6 +128,8 @@ class App(Kinds):
         def declare(function: Any, /) -> Any:
             if options.name in self._jobs:
                 raise InvalidArgument(f"name: there is a job {options.name!r} already")
+            if isinstance(function, Job):
+                function = function.function  # of another app, or by another name
             if not callable(function):
                 raise InvalidArgument(f"job: {function!r} is not a function")
             job: Job[..., Any] = Job(function, options, self._codec)
@@ -270,7 +272,7 @@ class App(Kinds):
 
     def _reference(self) -> str:
         """`package.module:name` of the module that has the app, looked for where its jobs are."""
-        modules = {job.function.__module__ for job in self._jobs.values()}
+        modules = {job.module for job in self._jobs.values()}
         for module_name in sorted(modules):
             for name, found in vars(sys.modules.get(module_name, object)).items():
                 if found is self:

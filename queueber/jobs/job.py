@@ -1,6 +1,7 @@
 """A kind of job: its function, the options it was declared with, and one call of it."""
 
 import inspect
+import types
 import typing
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,17 @@ from queueber.jobs.codec import NOTHING_OWN, Codec, Own, to_arguments
 from queueber.limits import ATTEMPTS_CEILING, DELAY_MS_MAX, SECOND_MS
 from queueber.worker.handlers.kinds import JobItem, Kind, NoHandler
 from queueber.worker.handlers.time_limit import to_timeout
-from queueber.worker.handlers.work_item import Duration, WorkItem, to_seconds
+from queueber.worker.handlers.work_item import (
+    Duration,
+    WorkItem,
+    check_returned,
+    to_seconds,
+)
+from queueber.worker.worker_settings import (
+    function_of,
+    is_coroutine_function,
+    is_generator_function,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -70,10 +81,17 @@ class Job(NoHandler, Generic[P, R]):
     def __init__(self, function: Callable[P, Any], options: JobOptions, codec: Codec) -> None:
         self.function = function
         self.options = options
-        self.is_coroutine = inspect.iscoroutinefunction(function)
-        hints = _hints(options.name, function)
+        if is_generator_function(function):
+            raise InvalidArgument(f"{options.name}: it is a generator; a call of it runs nothing")
+        self.is_coroutine = is_coroutine_function(function)
+        plain = function_of(function)
+        self.module = getattr(plain, "__module__", "")
+        hints = _hints(options.name, plain)
         parameters = inspect.signature(function).parameters
-        self._item_name = next((name for name in parameters if hints.get(name) is WorkItem), None)
+        items = [name for name in parameters if _is_item(hints.get(name))]
+        if len(items) > 1:
+            raise InvalidArgument(f"{options.name}: {', '.join(items)} are both the item; give one")
+        self._item_name = items[0] if items else None
         own = [
             each.replace(annotation=hints.get(each.name, Any))
             for each in parameters.values()
@@ -84,7 +102,8 @@ class Job(NoHandler, Generic[P, R]):
         returns = hints.get("return", Any)
         self._signature = inspect.Signature(own, return_annotation=returns)
         self._codec = codec.of_job(options.name, self._signature.parameters, returns)
-        update_wrapper(self, function)
+        # Not what the function has in its `__dict__`: it may have names of this object.
+        update_wrapper(self, function, updated=())
 
     @property
     def name(self) -> str:
@@ -126,7 +145,13 @@ class Job(NoHandler, Generic[P, R]):
 
         def handle(item: JobItem) -> bytes:
             returned = call(item)
-            return b"" if returned is None else encode(returned)
+            if returned is None:
+                return b""
+            try:
+                return encode(returned)
+            except Exception:
+                check_returned(returned)
+                raise
 
         return handle
 
@@ -138,6 +163,12 @@ class Job(NoHandler, Generic[P, R]):
             return b"" if returned is None else encode(returned)
 
         return handle
+
+
+def _is_item(hint: Any) -> bool:
+    """Whether it is `WorkItem`, or that or None."""
+    is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    return hint is WorkItem or (is_union and WorkItem in typing.get_args(hint))
 
 
 def _hints(job: str, function: Callable[..., Any]) -> dict[str, Any]:

@@ -278,14 +278,26 @@ def resolve(handler: object) -> Handler | Kinds:
         raise InvalidArgument(f"handler: {shown} is a job; give its app, which calls it")
     if not callable(found):
         raise InvalidArgument(f"handler: {shown} is {type(found).__name__}, not a function")
+    if is_generator_function(found):
+        raise InvalidArgument(f"handler: {shown} is a generator; a call of it runs nothing")
     function: Handler = found
     return function
 
 
 def is_coroutine_function(handler: object) -> bool:
     """Also true for a partial, and for an object whose `__call__` is a coroutine function."""
+    return inspect.iscoroutinefunction(function_of(handler))
+
+
+def is_generator_function(handler: object) -> bool:
+    function = function_of(handler)
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+
+
+def function_of(handler: Any) -> Any:
+    """The function that a partial is of, or that is called with an object."""
     while isinstance(handler, functools.partial):
         handler = handler.func
-    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(
-        getattr(handler, "__call__", None)  # noqa: B004  the method itself is asked for
-    )
+    if inspect.isroutine(handler) or inspect.isclass(handler):
+        return handler
+    return getattr(handler, "__call__", handler)  # noqa: B004  the method itself is asked for

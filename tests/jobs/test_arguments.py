@@ -1,8 +1,10 @@
 """Arguments and results of jobs: checked where they are sent, converted where they arrive."""
 
 import sys
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial, wraps
 from typing import Any
 
 import msgspec
@@ -11,6 +13,7 @@ import pytest
 import queueber
 from queueber.jobs.codec import Own
 from queueber.jobs.job import Job
+from queueber.testing import inline
 from queueber.worker.handlers.kinds import JobItem, Kind
 from queueber.worker.handlers.work_item import HeldLease
 
@@ -234,9 +237,23 @@ def taken(key: str) -> None: ...
 def unknown(path: "NoSuchType") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
+def yields(path: str) -> Iterator[str]:
+    yield path
+
+
+async def yields_soon(path: str) -> AsyncIterator[str]:
+    yield path
+
+
+def two_items(one: queueber.WorkItem, other: queueber.WorkItem) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("options", "function", "told"),
     [
+        ({}, yields, "x: it is a generator; a call of it runs nothing"),
+        ({}, yields_soon, "x: it is a generator; a call of it runs nothing"),
+        ({}, two_items, "x: one, other are both the item; give one"),
         ({}, rest, "x: *paths: str has no name; name each argument of a job"),
         ({}, taken, "x: 'key' is an option of enqueue; name the argument differently"),
         ({}, unknown, "x: a type of its function is not found: name 'NoSuchType' is not defined"),
@@ -255,6 +272,85 @@ def test_a_job_that_cannot_be_declared_says_why(
 
     assert str(caught.value).startswith(told)
     assert not app.jobs
+
+
+class Adder:
+    """An object whose attributes have names of those of jobs."""
+
+    def __init__(self, more: int) -> None:
+        self.more = self.options = self.name = more
+
+    def __call__(self, number: int) -> int:
+        return number + self.more
+
+
+class SoonAdder(Adder):
+    async def __call__(self, number: int) -> int:  # type: ignore[override]
+        return number + self.more
+
+
+def add(number: int, more: int, item: queueber.WorkItem | None = None) -> int:
+    return number + more + (item.attempt if item else 0)
+
+
+async def add_soon(number: int, more: int) -> int:
+    return number + more
+
+
+@wraps(add_soon)
+def add_wrapped(*args: Any, **kwargs: Any) -> Any:
+    return add_soon(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("function", "sum_of_one_and_two"),
+    [
+        (Adder(2), 3),
+        (SoonAdder(2), 3),
+        (Adder(2).__call__, 3),
+        (partial(add, more=2), 4),
+        (partial(add_soon, more=2), 3),
+        (lambda number: number + 2, 3),
+    ],
+)
+def test_whatever_can_be_called_may_be_a_job(
+    app: queueber.App, function: Any, sum_of_one_and_two: int
+) -> None:
+    job = app.job("add")(function)
+
+    with inline(app):
+        handle: queueber.Handle[int] = app.enqueue(job, number=1)
+        assert handle.result() == sum_of_one_and_two
+        if not isinstance(function, type(lambda: 0)):
+            with pytest.raises(queueber.InvalidArgument, match="number: expected `int`, got `str`"):
+                app.enqueue(job, number="one")
+    assert repr(job) == "<Job 'add' of queue 'default'>"
+
+
+def test_an_item_that_may_be_none_is_given(app: queueber.App) -> None:
+    job = app.job("add")(add)
+
+    with inline(app):
+        assert app.enqueue(job, 1, 2).result() == 4
+    assert job(1, 2) == 3
+
+
+def test_a_job_of_another_app_is_declared_again_as_its_function(app: queueber.App) -> None:
+    other = queueber.App()
+    job = app.job("sum")(other.job("add", queue="others")(add))
+
+    assert (job.name, job.options.queue) == ("sum", "default")
+    with inline(app):
+        assert app.enqueue(job, 1, 2).result() == 4
+
+
+def test_a_function_that_returns_a_coroutine_is_told_to_be_async(app: queueber.App) -> None:
+    job = app.job("add", attempts=1)(add_wrapped)
+
+    with inline(app) as jobs:
+        app.enqueue(job, 1, 2)
+
+    assert jobs.ran[0].error.startswith("TypeError: the handler returned a coroutine; declare it")
 
 
 def test_a_name_is_that_of_one_job(app: queueber.App) -> None:

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from queueber.clock import seconds
+from queueber.worker.handlers.error_text import OWN_FOLDERS, headline
 from queueber.worker.handlers.work_item import (
-    OWN_FOLDERS,
     Duration,
     Failed,
     OnError,
     WorkItem,
     failed_with,
-    headline,
     to_seconds,
 )
 

@@ -6,27 +6,24 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 from queueber.client import Item
 from queueber.errors import InvalidArgument
-from queueber.limits import DELAY_MS_MAX, ERROR_BYTES_MAX, SECOND_MS
+from queueber.limits import DELAY_MS_MAX, SECOND_MS
+from queueber.worker.handlers.error_text import (
+    FRAMES_KEPT,
+    FRAMES_KEPT_LATE,
+    behind,
+    calls,
+    headline,
+    truncated,
+)
 
 Duration = float | timedelta
 """A number of seconds or a `timedelta`."""
 
 TIMEOUT_SECONDS_MAX = 7 * 24 * 3600
-
-_FRAMES_KEPT = 5
-"""The innermost calls of a traceback: enough to find the line, little to store."""
-
-_FRAMES_KEPT_LATE = 20
-"""The same of a handler that ran too long: it is often deep in a library that waits."""
-
-_PACKAGE = Path(__file__).parent.parent.parent
-OWN_FOLDERS = (str(_PACKAGE / "worker"), str(_PACKAGE / "jobs"))
-"""Calls in these say nothing to users; errors leave them out."""
 
 
 @dataclass(slots=True, eq=False)
@@ -140,7 +137,8 @@ Outcome = bytes | Failed | Unfinished
 
 
 def failure_of(error: BaseException) -> Failed:
-    """The type of the error, its message and its innermost calls, truncated to 16 KiB.
+    """The type of the error, its message, its innermost calls and what is behind it, truncated to
+    16 KiB.
 
     Never raises, even if `str(error)` does: nobody would report the item then.
     """
@@ -148,32 +146,16 @@ def failure_of(error: BaseException) -> Failed:
     try:
         if isinstance(error, Retry):
             return Failed(truncated(told), error.delay)
-        return failed_with(told, traceback.extract_tb(error.__traceback__))
+        lines = [told, *calls(traceback.extract_tb(error.__traceback__)), *behind(error)]
+        return Failed(truncated("\n".join(lines)))
     except BaseException:  # noqa: BLE001  code of the user, such as a loader of modules
         return Failed(truncated(told))
 
 
 def failed_with(told: str, stack: traceback.StackSummary, *, is_late: bool = False) -> Failed:
     """A failure with the innermost calls of the stack that are not the worker's own."""
-    theirs = [frame for frame in stack if not frame.filename.startswith(OWN_FOLDERS)]
-    kept = _FRAMES_KEPT_LATE if is_late else _FRAMES_KEPT
-    lines = traceback.format_list(theirs[-kept:])
-    return Failed(truncated("\n".join([told, *map(str.rstrip, lines)])), is_late=is_late)
-
-
-def truncated(text: str) -> str:
-    """At most `ERROR_BYTES_MAX` bytes of UTF-8: the server refuses a longer error."""
-    return text.encode(errors="backslashreplace")[:ERROR_BYTES_MAX].decode(errors="ignore")
-
-
-def headline(error: BaseException) -> str:
-    """The type and the message of an error, and its notes."""
-    name = type(error).__name__
-    try:
-        told = f"{name}: {error!s}".removesuffix(": ")
-        return "\n".join([told, *getattr(error, "__notes__", ())])
-    except BaseException as failure:  # noqa: BLE001  code of the user
-        return f"{name}: (its message failed with {type(failure).__name__})"
+    lines = calls(stack, FRAMES_KEPT_LATE if is_late else FRAMES_KEPT)
+    return Failed(truncated("\n".join([told, *lines])), is_late=is_late)
 
 
 # --- one call of the handler ----------------------------------------------------------------------
@@ -190,9 +172,7 @@ def to_result(returned: object, serializer: Serializer | None) -> bytes:
         return b""
     if isinstance(returned, bytes | bytearray | memoryview):
         return _plain(returned)
-    if inspect.iscoroutine(returned):
-        returned.close()
-        raise TypeError("the handler returned a coroutine; declare it with 'async def'")
+    check_returned(returned)
     kind = type(returned).__name__
     if serializer is None:
         raise TypeError(
@@ -203,6 +183,15 @@ def to_result(returned: object, serializer: Serializer | None) -> bytes:
     if not isinstance(serialized, bytes):
         raise TypeError(f"the serializer made {type(serialized).__name__} of {kind}, not bytes")
     return _plain(serialized)
+
+
+def check_returned(returned: object) -> None:
+    """Raises `TypeError` for what has not run yet."""
+    if inspect.iscoroutine(returned):
+        returned.close()
+        raise TypeError("the handler returned a coroutine; declare it with 'async def'")
+    if inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+        raise TypeError("the handler returned a generator, which runs nothing; use no 'yield'")
 
 
 def _plain(result: bytes | bytearray | memoryview) -> bytes:

@@ -14,8 +14,9 @@ from typing import Any, Literal
 from queueber import errors
 from queueber.client import AsyncQueue
 from queueber.model import FailOutcome
+from queueber.worker.handlers.error_text import truncated
 from queueber.worker.handlers.runner import Finished
-from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem, truncated
+from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.pool.failure_log import FailureLog
 from queueber.worker.pool.server_health import ServerHealth, new_retries
 from queueber.worker.progress import Counters, EventLogger, logged_ids

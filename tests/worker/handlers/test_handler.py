@@ -1,5 +1,10 @@
 """One call of a handler: what it returns or raises, as the server gets it."""
 
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import pytest
 
 import queueber
@@ -9,6 +14,10 @@ from queueber.worker.handlers.work_item import Failed, HeldLease, WorkItem, fail
 from tests.worker import samples
 
 ITEM = WorkItem(Item(b"i" * 16, b'{"a": 1}', attempt=2, key="k"), HeldLease(b"l" * 16, 1, 0.0))
+
+
+def _call(handler: Callable[[object], object], item: object) -> object:
+    return handler(item)
 
 
 def error_of(outcome: bytes | Failed) -> str:
@@ -57,6 +66,20 @@ def test_a_deserializer_that_fails_fails_the_item() -> None:
     assert error_of(outcome).startswith("AttributeError: ")
 
 
+def test_a_generator_is_no_handler() -> None:
+    def yields(item: object) -> Any:
+        yield item
+
+    async def yields_soon(item: object) -> Any:
+        yield item
+
+    for handler in (yields, yields_soon, partial(yields)):
+        with pytest.raises(queueber.InvalidArgument, match="is a generator; a call of it runs no"):
+            queueber.Worker(handler=handler)
+        outcome = make_call(partial(_call, handler), lambda _: b"", None)(ITEM)
+        assert error_of(outcome).startswith("TypeError: the handler returned a generator, which")
+
+
 def test_a_handler_that_returns_a_coroutine_is_told_to_be_async() -> None:
     outcome = make_call(samples.double_soon, None, None)(ITEM)
 
@@ -101,6 +124,57 @@ def test_an_error_that_raises_whatever_when_it_is_asked_is_told_by_its_name() ->
 
     assert failure_of(Exits()).error == "Exits: (its message failed with SystemExit)"
     assert failure_of(Bare()) == Failed("Bare")
+
+
+def test_the_errors_of_a_group_and_causes_are_told_with_their_lines() -> None:
+    async def fail(how: str) -> None:
+        raise ValueError(how)
+
+    async def main() -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for how in ("first", "second"):
+                    group.create_task(fail(how))
+        except ExceptionGroup as errors:
+            raise RuntimeError("none was sent") from errors
+
+    with pytest.raises(RuntimeError) as caught:
+        asyncio.run(main())
+    told = failure_of(caught.value).error
+
+    heads = [line for line in told.splitlines() if not line.startswith(" ")]
+    assert heads == [
+        "RuntimeError: none was sent",
+        "caused by ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions)",
+        "in the group: ValueError: first",
+        "in the group: ValueError: second",
+    ]
+    assert told.count("raise ValueError(how)") == 2
+
+
+def test_what_was_handled_when_an_error_was_raised_is_told_unless_it_is_suppressed() -> None:
+    def failing(*, suppresses: bool) -> None:
+        try:
+            int("no number")
+        except ValueError:
+            if suppresses:
+                raise RuntimeError("alone") from None
+            raise RuntimeError("second")  # noqa: B904  so that it is no cause
+
+    with pytest.raises(RuntimeError) as second:
+        failing(suppresses=False)
+    with pytest.raises(RuntimeError) as alone:
+        failing(suppresses=True)
+    told = "\nwhile handling ValueError: invalid literal for int() with base 10: 'no number'\n"
+    assert told in failure_of(second.value).error
+    assert "while handling" not in failure_of(alone.value).error
+
+
+def test_only_five_errors_behind_one_are_told_and_circles_end() -> None:
+    group = ExceptionGroup("many", [ValueError(number) for number in range(50)])
+    group.__cause__ = group
+
+    assert failure_of(group).error.count("ValueError") == 5
 
 
 def test_retry_carries_reason_and_delay() -> None:
