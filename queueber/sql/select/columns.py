@@ -146,7 +146,9 @@ SYSTEM: dict[str, pa.Schema] = {
             "is_complete": pa.bool_(),
         }
     ),
-    "system.dead_letters": _ITEMS.insert(0, pa.field("queue", pa.string())),
+    "system.dead_letters": pa.schema(
+        [*(pa.field(name, pa.string()) for name in ("queue", "topic", "group_id")), *_ITEMS]
+    ),
 }
 """Tables of the server: those rows that the caller may see."""
 

@@ -37,13 +37,17 @@ def test_reader_sees_only_its_queues_and_topics(
                 queue.poll()
                 client.topic(name).publish([b"m"])
                 client.topic(name).create_group(f"g-{name}")
+                client.topic(name).create_group(
+                    f"s-{name}", kind="shared", attempts_max=1, start="earliest"
+                )
+                client.topic(name).group(f"s-{name}").poll().fail("no use")
         texts = [
             "SELECT name FROM system.topics ORDER BY ALL",
             "SELECT topic_id, group_id FROM system.topic_offsets ORDER BY ALL",
             "SELECT name FROM system.queues ORDER BY ALL",
             "SELECT queue, items FROM system.leases ORDER BY ALL",
             "SELECT queue, batch FROM system.batches ORDER BY ALL",
-            "SELECT queue, last_error FROM system.dead_letters ORDER BY ALL",
+            "SELECT queue, topic, last_error FROM system.dead_letters ORDER BY ALL",
             "SELECT count(*) FROM system.topics WHERE name = 'other-1'",
             "SELECT count(*) FROM topic('own-1'), queue('own-1')",
             "SELECT count(*) FROM topic('other-1')",
@@ -58,8 +62,9 @@ def test_reader_sees_only_its_queues_and_topics(
 
     shown = [each.rows for each in seen[:8] if isinstance(each, SelectResult)]
     assert shown == [
-        [("own-1",)], [("own-1", "g-own-1")], [("own-1",)], [("own-1", 1)], [("own-1", "b-own-1")],
-        [("own-1", "broken")], [(0,)], [(2,)],
+        [("own-1",)], [("own-1", "g-own-1"), ("own-1", "s-own-1")], [("own-1",)], [("own-1", 1)],
+        [("own-1", "b-own-1")],
+        [("own-1", None, "broken"), (None, "own-1", "no use")], [(0,)], [(2,)],
     ]  # fmt: skip
     assert [type(each) for each in seen[8:]] == [NotFound] * 6
     # Told in the same words whether it is hidden or not there.

@@ -228,6 +228,45 @@ def test_leases_of_shared_groups_are_told_beside_those_of_queues(
     assert queues == [(None, of_queue.id.hex())]
 
 
+def test_dead_letters_of_shared_groups_are_told_beside_those_of_queues(
+    client: queueber.Client, run: Run
+) -> None:
+    client.create_queue("dying", attempts_max=1)
+    client.queue("dying").add(b"1", batch="b")
+    client.queue("dying").poll().fail("of a queue")
+    topic = client.topic("dying")
+    topic.create_group("workers", kind="shared", attempts_max=1, start="earliest")
+    topic.create_group("alive", kind="shared", start="earliest")
+    topic.publish(queueber.NewMessage(b'{"n": 1}', key="k", attributes={"a": "1"}), partition=0)
+    topic.publish([b"2"] * 250, partition=0)
+    (read,) = topic.read(limit=1).messages
+    while lease := topic.group("workers").poll(100, wait=0):
+        lease.fail("of a group")
+
+    dead = "FROM system.dead_letters WHERE"
+    both = rows(
+        run,
+        f"SELECT queue, topic, group_id, last_error, count(*) {dead} queue = 'dying' "
+        "OR topic = 'dying' GROUP BY ALL ORDER BY queue",
+    )
+    first = rows(
+        run,
+        "SELECT partition, row, key, json->>'n', state, attempts, attributes, batch, lease, "
+        f"added_at, after {dead} topic = 'dying' ORDER BY row LIMIT 1",
+    )
+    queues = rows(run, f"SELECT topic, text {dead} queue = 'dying'")
+    of_batch = rows(run, f"SELECT topic, text {dead} batch = 'b' AND queue = 'dying'")
+    limited = rows(run, "SELECT row FROM system.dead_letters WHERE topic = 'dying' LIMIT 3")
+
+    assert both == [
+        ("dying", None, None, "of a queue", 1),
+        (None, "dying", "workers", "of a group", 251),
+    ]
+    assert first == [(0, 0, "k", "1", "dead", 1, {"a": "1"}, None, None, read.timestamp, [])]
+    assert queues == of_batch == [(None, "1")]
+    assert len(limited) == 3
+
+
 def test_tables_are_joined(client: queueber.Client, run: Run) -> None:
     client.topic("left").publish([queueber.NewMessage(b"1", key="a"), queueber.NewMessage(b"2")])
     client.queue("right").add([b"x", b"y"], key=["a", "b"])

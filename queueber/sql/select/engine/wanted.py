@@ -34,7 +34,7 @@ _EQUAL = {
     "system.queues": {"name"},
     "system.leases": {"queue", "topic"},
     "system.batches": {"queue"},
-    "system.dead_letters": {"queue", "batch"},
+    "system.dead_letters": {"queue", "topic", "batch"},
 }
 _RANGES = {"topic": {"partition", "offset", "ts"}, "results": {"offset"}}
 

@@ -20,6 +20,7 @@ from queueber.sql.select.tables import system_leases, system_queues, system_topi
 from queueber.sql.select.tables.budget import Budget
 from queueber.sql.select.tables.items import Items, Results
 from queueber.sql.select.tables.messages import Messages
+from queueber.sql.select.tables.system_dead_letters import dead_letters
 
 T = TypeVar("T")
 
@@ -81,7 +82,7 @@ class Sources:
                 self._expect(need, results.rows_at_least())
                 pages = results.pages()
             case "system.dead_letters":
-                pages = system_queues.dead_letters(self._client, need)
+                pages = dead_letters(self._client, need)
             case _:
                 pages = _in_batches(need, _SYSTEM[need.kind](self._client, need))
         async for batch in pages:

@@ -1,19 +1,15 @@
-"""system.queues, .batches and .dead_letters: the queues that the caller may read."""
+"""system.queues and .batches: the queues that the caller may read."""
 
 import json
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Any
 
-import pyarrow as pa
-
 from queueber.client import AsyncClient
 from queueber.errors import NotFound, PermissionDenied
 from queueber.limits import BATCHES_LIST_MAX, SECOND_MS
 from queueber.model import Stats
-from queueber.sql.select.columns import sent_columns
 from queueber.sql.select.needs import Need
-from queueber.sql.select.tables.items import Items
 from queueber.sql.select.tables.times import at, paused
 
 Row = dict[str, Any]
@@ -58,24 +54,6 @@ async def batches(client: AsyncClient, need: Need) -> AsyncIterator[Row]:
                 }
             if not (before := page.next):
                 break
-
-
-async def dead_letters(client: AsyncClient, need: Need) -> AsyncIterator[pa.RecordBatch]:
-    """Of each queue as it is when its turn comes."""
-    names = sent_columns(need.kind, need.columns)
-    of_items = [name for name in names if name != "queue"]
-    for stats in await seen(client, need, "queue"):
-        if not stats.dead:
-            continue
-        try:
-            snapshot = await client.queue(stats.name, must_exist=True).open_snapshot()
-        except GONE:
-            continue
-        async with snapshot:
-            async for batch in Items(snapshot, need).pages(of_items or ["priority"]):
-                queue = pa.repeat(pa.scalar(stats.name, pa.string()), batch.num_rows)
-                arrays = [queue if name == "queue" else batch.column(name) for name in names]
-                yield pa.RecordBatch.from_arrays(arrays, names=names)
 
 
 async def seen(client: AsyncClient, need: Need, column: str) -> list[Stats]:
