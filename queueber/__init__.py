@@ -6,6 +6,9 @@
 The names below are the public ones. Importing them needs no RocksDB.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from queueber.client import (
     AddedIds,
     AsyncBackup,
@@ -60,10 +63,6 @@ from queueber.errors import (
     Unauthenticated,
     Unavailable,
 )
-from queueber.jobs.app import App
-from queueber.jobs.handle import Handle
-from queueber.jobs.job import Job
-from queueber.jobs.result_readers import JobDied
 from queueber.model import (
     Attempt,
     AttemptEnd,
@@ -119,13 +118,47 @@ from queueber.model import (
 )
 from queueber.tls import TlsOptions
 from queueber.version import VERSION as __version__
-from queueber.worker.handlers.handler_metrics import HandlerMetrics
-from queueber.worker.handlers.log_context import JobLogFilter, LogContext
-from queueber.worker.handlers.middleware import Middleware
-from queueber.worker.handlers.time_limit import HandlersStuck, HandlerTimeout
-from queueber.worker.handlers.work_item import Retry, WorkItem
-from queueber.worker.progress import WorkerStats
-from queueber.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from queueber.jobs.app import App
+    from queueber.jobs.handle import Handle
+    from queueber.jobs.job import Job
+    from queueber.jobs.result_readers import JobDied
+    from queueber.worker.handlers.handler_metrics import HandlerMetrics
+    from queueber.worker.handlers.log_context import JobLogFilter, LogContext
+    from queueber.worker.handlers.middleware import Middleware
+    from queueber.worker.handlers.time_limit import HandlersStuck, HandlerTimeout
+    from queueber.worker.handlers.work_item import Retry, WorkItem
+    from queueber.worker.progress import WorkerStats
+    from queueber.worker.worker import Worker
+else:
+    _LATE = {
+        "App": "queueber.jobs.app",
+        "Handle": "queueber.jobs.handle",
+        "HandlerMetrics": "queueber.worker.handlers.handler_metrics",
+        "HandlerTimeout": "queueber.worker.handlers.time_limit",
+        "HandlersStuck": "queueber.worker.handlers.time_limit",
+        "Job": "queueber.jobs.job",
+        "JobDied": "queueber.jobs.result_readers",
+        "JobLogFilter": "queueber.worker.handlers.log_context",
+        "LogContext": "queueber.worker.handlers.log_context",
+        "Middleware": "queueber.worker.handlers.middleware",
+        "Retry": "queueber.worker.handlers.work_item",
+        "WorkItem": "queueber.worker.handlers.work_item",
+        "Worker": "queueber.worker.worker",
+        "WorkerStats": "queueber.worker.progress",
+    }
+
+    def __getattr__(name: str) -> object:
+        """Jobs and workers are imported when a program asks for them: few need both sides."""
+        if name not in _LATE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(_LATE[name]), name)
+        return found
+
+    def __dir__() -> list[str]:
+        return [*globals(), *_LATE]
+
 
 __all__ = [
     "Aborted",

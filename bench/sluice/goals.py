@@ -1,5 +1,6 @@
 """The goals, each measured on a server and a gateway of their own."""
 
+import compileall
 import os
 import threading
 import time
@@ -11,6 +12,7 @@ from typing import Any
 
 import grpc
 
+import queueber
 from bench.sluice.disk import DiskWatch
 from bench.sluice.generator import Measured, run
 from faults.http.watch import Usage
@@ -49,6 +51,8 @@ class Running:
 
 @contextmanager
 def running(folder: Path) -> Iterator[Running]:
+    # As an installed package is: else it would be compiled at each start, if Python may not write.
+    compileall.compile_dir(Path(queueber.__file__).parent, quiet=1)
     with running_server(data_dir=folder / "data") as server:
         begun = time.perf_counter()
         with running_grpc(server.address) as (gateway, address):

@@ -12,6 +12,7 @@ from queueber.cli.exits import USAGE, Failure
 from queueber.cli.flags import F
 from queueber.config import DEFAULT_LISTEN
 from queueber.gateway.settings import DEFAULT_HTTP, NUMBERS, GatewaySettings
+from queueber.memory import collect_seldom
 from queueber.tls import TlsOptions
 
 _DEFAULTS = {each.name: each.default for each in fields(GatewaySettings)}
@@ -140,6 +141,7 @@ def gateway(
     origins = given["allowed_origins"].split(",")
     given["allowed_origins"] = tuple(each.strip().lower() for each in origins if each.strip())
     settings = GatewaySettings(**given)
+    collect_seldom()  # many modules come now, and none of them is garbage
     try:
         from queueber.gateway.processes import run
 

@@ -10,6 +10,7 @@ from queueber.cli.exits import OUR_FAULT, STORE, USAGE, Failure
 from queueber.cli.flags import F
 from queueber.config import OPTIONS, load_config, parse_file, parse_switch
 from queueber.errors import InvalidArgument, QueueberError
+from queueber.memory import collect_seldom
 
 
 def config_flags(command: F) -> F:
@@ -71,6 +72,7 @@ def serve(
     --config. Flags override the environment, and the environment overrides the file.
     """
     config = load_config(flags, file=config_file)
+    collect_seldom()  # many modules come now, and none of them is garbage
     # Importing the server takes a while, so the other commands do not.
     from queueber.app import serve as run_server
     from queueber.logs import configure_logs, logs_are_json

@@ -14,7 +14,6 @@ from queueber.gateway.sql.json_values import DataType, data_type, encoded_rows
 from queueber.limits import MIB, SECOND_MS
 from queueber.model import StatementResult
 from queueber.sql.bounds import Bounds
-from queueber.sql.execute import execute
 
 _STATE = "sql"
 _LARGE_BYTES = MIB
@@ -58,6 +57,8 @@ class SqlResponse(msgspec.Struct):
 
 
 async def run_sql(call: Call[NoQuery, SqlRequest]) -> SqlResponse:
+    from queueber.sql.execute import execute  # a parser, and all statements: few gateways need it
+
     begun = clock.seconds()
     settings, asked = call.settings, call.body
     bound = call.state.setdefault(_STATE, Bound("calls of SQL", settings.sql_calls_max))

@@ -36,8 +36,8 @@ async def post(
 ) -> Reply:
     """Send the body to the address, for the host that the target names.
 
-    Raises `OSError`, and `h11.RemoteProtocolError` if the answer is not HTTP. It takes as long as
-    the other side does: whoever calls ends it.
+    Raises `OSError`, also if the answer is not HTTP. It takes as long as the other side does:
+    whoever calls ends it.
     """
     reader, writer = await asyncio.open_connection(
         address,
@@ -62,6 +62,8 @@ async def post(
             writer.write(http.send(event) or b"")
         await writer.drain()
         return await _answer(http, reader)
+    except h11.ProtocolError as error:
+        raise ConnectionAbortedError(str(error)) from None
     finally:
         writer.close()
         with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError):

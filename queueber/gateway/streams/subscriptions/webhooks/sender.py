@@ -6,7 +6,6 @@ import ssl
 from dataclasses import dataclass
 from enum import Enum
 
-import h11
 import msgspec
 
 from queueber.clock import Clock
@@ -14,7 +13,6 @@ from queueber.gateway.streams.subscriptions.records.record import Record
 from queueber.gateway.streams.subscriptions.refusals import Refusal
 from queueber.gateway.streams.subscriptions.wake_tokens import make_token
 from queueber.gateway.streams.subscriptions.wakes import states
-from queueber.gateway.streams.subscriptions.webhooks.post import post
 from queueber.gateway.streams.subscriptions.webhooks.signing import SigningKeys
 from queueber.gateway.streams.subscriptions.webhooks.targets import (
     Resolver,
@@ -92,6 +90,8 @@ class Sender:
 
     async def send(self, keys: SigningKeys, record: Record) -> Sent:
         """Send the webhook of the present wake once, within its time."""
+        from queueber.gateway.streams.subscriptions.webhooks.post import post  # few gateways post
+
         body = body_of(record, make_token(keys.token_key, record))
         headers = {
             "content-type": "application/json",
@@ -107,7 +107,7 @@ class Sender:
             return Sent(Outcome.FAILED, f"no answer within {attempt_ms(record)} ms")
         except Refusal as refused:
             return Sent(Outcome.FAILED, refused.detail)
-        except (OSError, h11.ProtocolError, ssl.SSLError) as error:
+        except OSError as error:
             return Sent(Outcome.FAILED, str(error)[:200] or type(error).__name__)
         if not 200 <= reply.status < 300:
             return Sent(Outcome.FAILED, f"the answer has status {reply.status}")

@@ -11,22 +11,21 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from typing import Any
 
 from queueber.client import AsyncClient
 from queueber.errors import FailedPrecondition, InvalidArgument, OutcomeUnknown
 
 TOPIC = "__ds/keys"
 _KEYS_MAX = 10
+_Key = Any
+"""An `Ed25519PrivateKey`, whose library is imported with the first key: most gateways have none."""
 _PEM = re.compile(rb"-----BEGIN [A-Z ]+-----.+?-----END [A-Z ]+-----", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKeys:
-    keys: tuple[Ed25519PrivateKey, ...]
+    keys: tuple[_Key, ...]
     """The first one signs."""
 
     @property
@@ -48,12 +47,16 @@ class SigningKeys:
     @property
     def token_key(self) -> bytes:
         """What tokens of wakes are signed with. Nobody learns it from signatures or public keys."""
-        secret = self.keys[0].private_bytes_raw()
+        secret: bytes = self.keys[0].private_bytes_raw()
         return hashlib.sha256(b"queueber tokens of wakes\n" + secret).digest()
 
 
 def read_keys(file: Path) -> SigningKeys:
     """The keys of a PEM file. Raises `InvalidArgument`."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
     try:
         blocks = _PEM.findall(file.read_bytes())
     except OSError as error:
@@ -79,6 +82,8 @@ def read_keys(file: Path) -> SigningKeys:
 
 async def kept_keys(client: AsyncClient) -> SigningKeys:
     """The keys that the server keeps. Of gateways that make some at one time, one is first."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     await client.create_topic(TOPIC, retention_messages=1, content_type="application/json")
     topic = client.topic(TOPIC, must_exist=True)
     while not (found := (await topic.read(last=1)).payloads):
@@ -97,11 +102,11 @@ async def kept_keys(client: AsyncClient) -> SigningKeys:
     )
 
 
-def _public(key: Ed25519PrivateKey) -> dict[str, str]:
+def _public(key: _Key) -> dict[str, str]:
     return {"crv": "Ed25519", "kty": "OKP", "x": _text(key.public_key().public_bytes_raw())}
 
 
-def _kid(key: Ed25519PrivateKey) -> str:
+def _kid(key: _Key) -> str:
     """From the thumbprint of the public key (RFC 7638)."""
     told = json.dumps(_public(key), separators=(",", ":"), sort_keys=True)
     return f"ds_{_text(hashlib.sha256(told.encode()).digest())}"
