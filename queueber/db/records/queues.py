@@ -5,9 +5,7 @@
 """
 
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 from queueber.db.records.keys import DUE_BYTES, NEVER_MS, Due
 from queueber.db.records.leases import WORD, list_pointer, padding, root_pointer, words
@@ -50,9 +48,12 @@ Level = tuple[int, Due]
 """How many items of a level are ready, and a due part before all of them."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Counters:
-    """The fields are in the order of the stored struct."""
+    """The fields are in the order of the stored struct.
+
+    Every change of a queue copies and encodes them all, so they are in a dict, not in slots.
+    """
 
     ready: int = 0
     delayed: int = 0
@@ -116,7 +117,10 @@ class Counters:
     """By level; only levels with ready items."""
 
     def copy(self) -> "Counters":
-        return _copy(self)
+        twin = object.__new__(Counters)
+        vars(twin).update(vars(self))
+        twin.levels = self.levels.copy()
+        return twin
 
     def differs_in_low_marks_only(self, other: "Counters") -> bool:
         """Whether the two tell the same of the items, and differ at most in when to look next."""
@@ -146,38 +150,15 @@ _LAYOUTS = [
     for size in range(0, (LEVELS + 1) * _LEVEL.size, _LEVEL.size)
 ]
 
-# Every change of a queue copies and encodes all of its numbers. With each of them written out, as a
-# dataclass writes its `__init__`, that takes 1.7 µs less than with an `attrgetter`.
-_WRITTEN_OUT = f"""
-def copy(of):
-    twin = new(Counters)
-    {"; ".join(f"twin.{name} = of.{name}" for name in _NAMES)}
-    twin.last_id = of.last_id
-    twin.levels = of.levels.copy()
-    return twin
-
-def pack_head(of, message_words, levels_pointer):
-    return pack(
-        0, message_words, root, {", ".join(f"of.{name}" for name in _NAMES)},
-        last_id_pointer, levels_pointer, of.last_id,
-    )
-"""
-_compiled: dict[str, Any] = {
-    "Counters": Counters,
-    "new": object.__new__,
-    "pack": _HEAD.pack,
-    "root": root_pointer(len(_NAMES), 2),
-    "last_id_pointer": list_pointer(1, ID_BYTES),
-}
-exec(_WRITTEN_OUT, _compiled)
-_copy: Callable[[Counters], Counters] = _compiled["copy"]
-_pack_head: Callable[[Counters, int, int], bytes] = _compiled["pack_head"]
+_ROOT = root_pointer(len(_NAMES), 2)
+_LAST_ID_POINTER = list_pointer(1, ID_BYTES)
 
 
 def encode_counters(counters: Counters) -> bytes:
-    levels = counters.levels
+    # All fields at once, in their order, takes less than each by its name.
+    *numbers, last_id, levels = vars(counters).values()
     message_words, levels_pointer, end = _LAYOUTS[len(levels)]
-    head = _pack_head(counters, message_words, levels_pointer)
+    head = _HEAD.pack(0, message_words, _ROOT, *numbers, _LAST_ID_POINTER, levels_pointer, last_id)
     if len(levels) == 1:
         ((level, (count, low)),) = levels.items()
         return head + _LEVEL.pack(level, count, low) + end
