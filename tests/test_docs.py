@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import queueber
 from queueber import limits
 from queueber.auth.roles import ACTION_MEANINGS, ROLES, Action
-from queueber.cli import commands
+from queueber.cli import program
 from queueber.client.arguments.topic_settings import TopicArguments
 from queueber.config import OPTIONS
 from queueber.db.families import Family
@@ -147,7 +147,7 @@ def test_shell_example_names_commands_that_exist(code: str, server: ServerProces
         else:
             assert Path(command).name == "queueber", line
             flags = [argument for argument in arguments[1:] if argument.startswith("--")]
-            told = CliRunner().invoke(commands, [arguments[0], "--help"]).stdout
+            told = CliRunner().invoke(program, [arguments[0], "--help"]).stdout
             assert all(flag in told for flag in flags), line
             continue
         assert run(asked, server).returncode == 0, line

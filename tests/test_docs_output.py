@@ -59,7 +59,7 @@ BLOCK = re.compile(
 )
 """An example. One with a title is a file that the reader writes, for the examples below it."""
 WORKER_LINE = re.compile(
-    r"\[(info|warning) *\] (worker_(started|ended)|handler_failed|handlers_stuck) "
+    r"\[(info|warning) *\] (worker_(connecting|started|ended)|handler_failed|handlers_stuck) "
 )
 TRACEBACK = re.compile(r"handler_failed .*\n(?:(?!\d{4}-).*\n?)*")
 """A failure, and the lines below it that do not begin with a time: its traceback."""

@@ -17,7 +17,7 @@ from random import Random
 
 from click.testing import CliRunner
 
-from queueber.cli import commands
+from queueber.cli import program
 from queueber.db.families import Family
 from queueber.db.recovery.wal import SYNCED_KEY
 from queueber.db.store.rocks import RocksStore
@@ -127,7 +127,7 @@ def run_once(seed: int, left: Path, expected: Contents, folder: Path) -> Outcome
     outcome = Outcome(seed, *damage(damaged, random), "")
     shutil.rmtree(folder / "opened", ignore_errors=True)
     shutil.copytree(damaged, folder / "opened")
-    verified = CliRunner().invoke(commands, ["verify", "--data-dir", str(damaged)])
+    verified = CliRunner().invoke(program, ["verify", "--data-dir", str(damaged)])
     try:
         found = contents_of(folder / "opened")
         outcome.told = "the same"
@@ -144,10 +144,10 @@ def run_once(seed: int, left: Path, expected: Contents, folder: Path) -> Outcome
     ):
         outcome.failure = outcome.failure or f"verify says {verified.exit_code} {verified.output}"
     repaired = CliRunner().invoke(
-        commands, ["repair", "--data-dir", str(damaged), "--into", str(into)]
+        program, ["repair", "--data-dir", str(damaged), "--into", str(into)]
     )
     outcome.repaired = repaired.output
-    checked = CliRunner().invoke(commands, ["verify", "--data-dir", str(into)])
+    checked = CliRunner().invoke(program, ["verify", "--data-dir", str(into)])
     if repaired.exit_code not in (0, 1) or checked.exit_code != 0:
         outcome.failure = outcome.failure or f"not repaired: {repaired.output} {checked.output}"
     elif repaired.exit_code == 0 and contents_of(into) != expected:

@@ -109,7 +109,7 @@ class _Places(_Commands):
     cls=_Places, epilog=exits.EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(VERSION, message="queueber %(version)s")
-def commands() -> None:
+def program() -> None:
     """Queueber, a durable, lease-based work queue.
 
     \b
@@ -124,7 +124,7 @@ def commands() -> None:
 
 
 def main() -> None:
-    commands(prog_name="queueber")
+    program(prog_name="queueber")
 
 
 def spark_main() -> None:

@@ -17,7 +17,7 @@ import structlog
 from click.testing import CliRunner
 
 import queueber
-from queueber.cli import commands
+from queueber.cli import program
 from queueber.db.families import Family
 from queueber.db.store.rocks import RocksStore
 from queueber.testing import ServerProcess, running_server
@@ -45,7 +45,7 @@ class Cli:
         logging = structlog.get_config()
         try:
             result = CliRunner(env=environment).invoke(
-                commands, arguments, input=stdin, prog_name="queueber"
+                program, arguments, input=stdin, prog_name="queueber"
             )
         finally:
             structlog.configure(**logging)

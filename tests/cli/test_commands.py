@@ -9,7 +9,7 @@ import pytest
 
 import queueber
 from queueber import errors
-from queueber.cli import commands
+from queueber.cli import program
 from queueber.cli.commands.loads import loads
 from queueber.cli.commands.queues import queues
 from queueber.cli.exits import FLAGS, failure_of
@@ -53,7 +53,7 @@ def every_command(group: click.Group, *path: str) -> list[tuple[str, ...]]:
 
 
 def test_there_are_as_many_commands_as_promised() -> None:
-    assert set(commands_of(commands)) - {"work"} == {
+    assert set(commands_of(program)) - {"work"} == {
         "serve", "add", "poll", "extend", "remove", "complete", "fail", "release", "receipt",
         "results", "readers", "peek", "cancel", "reschedule", "run-now", "purge", "redrive",
         "pause", "resume", "top",
@@ -64,15 +64,15 @@ def test_there_are_as_many_commands_as_promised() -> None:
 
 
 def test_each_command_is_found_by_its_own_name() -> None:
-    assert [command.name for command in commands_of(commands).values()] == [*commands_of(commands)]
+    assert [command.name for command in commands_of(program).values()] == [*commands_of(program)]
 
 
 def test_a_command_starts_without_the_modules_of_others() -> None:
     """They would take longer than it runs."""
     code = """
 import sys
-from queueber.cli import commands
-commands(["ping", "--help"], standalone_mode=False)
+from queueber.cli import program
+program(["ping", "--help"], standalone_mode=False)
 print(*sys.modules, file=sys.stderr)
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -96,11 +96,11 @@ def test_help_tells_the_exit_codes(cli: Cli) -> None:
 def test_help_cuts_no_summary_short(cli: Cli) -> None:
     summaries = cli("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
 
-    assert len(summaries.splitlines()) == len(commands_of(commands))
+    assert len(summaries.splitlines()) == len(commands_of(program))
     assert "..." not in summaries
 
 
-@pytest.mark.parametrize("path", every_command(commands), ids=" ".join)
+@pytest.mark.parametrize("path", every_command(program), ids=" ".join)
 def test_help_of_every_command_has_an_example(cli: Cli, path: tuple[str, ...]) -> None:
     told = cli(*path, "--help")
 
@@ -125,7 +125,7 @@ def test_every_error_has_an_exit_code() -> None:
 def test_every_flag_that_a_refusal_may_name_exists() -> None:
     known = {
         name
-        for group in (commands, queues, loads, spark)
+        for group in (program, queues, loads, spark)
         for each in commands_of(group).values()
         for option in each.params
         for name in option.opts

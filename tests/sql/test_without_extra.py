@@ -17,7 +17,7 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 import queueber
-from queueber.cli import commands
+from queueber.cli import program
 
 with queueber.connect(sys.argv[1]) as client:
     print(client.sql("SHOW TABLES LIKE 'system.topics'").rows)
@@ -26,7 +26,7 @@ with queueber.connect(sys.argv[1]) as client:
     except queueber.FailedPrecondition as error:
         print(error)
 sys.stdin.isatty = lambda: True
-commands(["sql", "--address", sys.argv[1]])
+program(["sql", "--address", sys.argv[1]])
 """
 
 
