@@ -347,7 +347,10 @@ def test_add_gives_items_what_is_their_own(cli: Cli, queue: queueber.Queue, tmp_
         (["--timeout", "0"], "'0' is too short"),
         (["--expires", "soon"], "'soon' is not a number of seconds"),
         (["--expires", "2030-01-01"], "has no time zone"),
-        (["--expires", "5", "--delay", "10"], "an item that expires after 5000 ms has a delay"),
+        (
+            ["--expires", "5", "--delay", "10"],
+            "--expires: an item that expires after 5 s has a delay of 10 s",
+        ),
     ],
 )
 def test_add_refuses_wrong_options(
