@@ -28,7 +28,8 @@ from queueber.engine.queue.leases import Leases
 from queueber.engine.queue.ready_index import ReadyIndex
 from queueber.engine.queue.recent_blocks import RecentBlocks
 from queueber.engine.queue.scheduled import Scheduled
-from queueber.engine.records.batches import Batches, BatchNames
+from queueber.engine.records.batch_names import BatchNames
+from queueber.engine.records.batches import Batches
 from queueber.engine.records.dedup_keys import DedupKeys
 from queueber.engine.records.producers import Producers
 from queueber.engine.records.retention import Retention

@@ -13,9 +13,10 @@ from queueber.db.records import remembered as codec
 from queueber.db.records.keys import DIGEST_BYTES, prefix_end, text_digest
 from queueber.db.records.remembered import BatchRecord
 from queueber.db.records.runs import Run, mark_batch
-from queueber.db.store.contract import Entries, Reads, Store
+from queueber.db.store.contract import Entries, Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records import waits
+from queueber.engine.records.batch_names import BatchNames
 from queueber.engine.records.callbacks import Callbacks
 from queueber.engine.records.retention import Retention
 from queueber.errors import FailedPrecondition, NotFound, ResourceExhausted, invariant
@@ -26,7 +27,6 @@ from queueber.model import BatchInfo, Receipt
 Changed = dict[int, BatchRecord | None]
 """The batches that a transaction changes, by number; None for one that it drops."""
 
-_NAMES_KEPT = 1000
 _FIRST_BATCH = 1
 _AWAITED_MS = MINUTE_MS
 """When to look again at a batch that is to be forgotten, but whose callback waits."""
@@ -37,41 +37,6 @@ class Side(Enum):
 
     DONE = "done"
     DEAD = "dead"
-
-
-class BatchNames:
-    """Names and numbers of batches, read from a store or a snapshot."""
-
-    __slots__ = ("_names", "_prefix", "_reads")
-
-    def __init__(self, reads: Reads, prefix: bytes) -> None:
-        self._reads = reads
-        self._prefix = prefix
-        self._names: dict[int, str] = {}
-        """By number: a cache of recently used batches."""
-
-    def name(self, number: int) -> str:
-        """The name of a batch; "" for number 0 (no batch), and for a batch that is forgotten."""
-        # Polls call this for every item: most have no batch, or one that is cached.
-        if number == 0:
-            return ""
-        name = self._names.get(number)
-        if name is None:
-            stored = self._reads.get(Family.BATCHES, self._prefix + codec.batch_number_part(number))
-            if stored is None:
-                return ""
-            name = codec.decode_batch(stored).name
-            if len(self._names) >= _NAMES_KEPT:
-                self._names.clear()
-            self._names[number] = name
-        return name
-
-    def number(self, name: str) -> int | None:
-        stored = self._reads.get(Family.BATCH_NAMES, self._prefix + text_digest(name))
-        return None if stored is None else int.from_bytes(stored)
-
-    def forget(self, number: int) -> None:
-        self._names.pop(number, None)
 
 
 class Batches:

@@ -22,7 +22,6 @@ from queueber.limits import BATCH_KEEP_MS, BATCH_NUMBER_MAX
 from queueber.model import NewItems, QueueSettings, Receipt
 from tests.engine.making import make_dead
 from tests.support.operations import (
-    batch_name,
     cancel,
     configure_queue,
     forget_batch,
@@ -175,31 +174,6 @@ def test_batch_survives_a_restart(rig: Rig) -> None:
 
 
 # --- names and numbers ----------------------------------------------------------------------------
-
-
-def test_batch_name_is_found_by_number_with_and_without_memory(rig: Rig) -> None:
-    add_to(rig, "größe")
-    polled = rig.poll()
-    assert polled.details.batches == ["größe"]
-
-    rig.reopen()
-
-    assert batch_name(rig.engine, rig.queue, 1) == "größe"
-    assert batch_name(rig.engine, rig.queue, 1) == "größe"
-    assert batch_name(rig.engine, rig.queue, 0) == batch_name(rig.engine, rig.queue, 9) == ""
-
-
-def test_names_kept_in_memory_do_not_grow_without_end(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("queueber.engine.records.batches._NAMES_KEPT", 3)
-    for n in range(10):
-        add_to(rig, f"b{n}")
-
-    names = [name for _ in range(10) for name in rig.poll().details.batches]
-
-    assert names == [f"b{n}" for n in range(10)]
-    assert len(rig.queue.batches.names._names) <= 3
 
 
 def test_numbers_of_batches_are_never_used_again(rig: Rig) -> None:
