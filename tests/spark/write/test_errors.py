@@ -7,9 +7,12 @@ from itertools import count
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 import queueber
+from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, MIB
+from queueber.spark.source import QueueberDataSource
 from tests.support.spark_sink import Sink
 
 _groups = count(1)
@@ -36,6 +39,17 @@ def fail_early(spark: SparkSession, sink: Sink, rows: DataFrame, **options: obje
     assert [stats.name for stats in sink_queues(sink)] == before
     sink.assert_untouched()
     return sentence_of(caught.value)
+
+
+def refusal(sink: Sink, schema: StructType, **options: str) -> str:
+    """The sentence with which our source refuses a write, as Spark asks it on the driver.
+
+    Spark starts a Python for each: what each mistake is told as needs none, so it is asked here.
+    """
+    given = {"address": sink.server.address, "queue": sink.queue.name, **options}
+    with pytest.raises(InvalidArgument) as caught:
+        QueueberDataSource(given).writer(schema, overwrite=False)
+    return str(caught.value)
 
 
 def sink_queues(sink: Sink) -> list[queueber.Stats]:
@@ -86,6 +100,13 @@ WRONG_COLUMNS = [
 @pytest.mark.parametrize(
     ("columns", "sentence"), WRONG_COLUMNS, ids=[each[1][:50] for each in WRONG_COLUMNS]
 )
+def test_wrong_column_is_named(
+    spark: SparkSession, sink: Sink, columns: list[str], sentence: str
+) -> None:
+    assert refusal(sink, spark.range(10).selectExpr(*columns).schema).startswith(sentence)
+
+
+@pytest.mark.parametrize(("columns", "sentence"), WRONG_COLUMNS[:1], ids=["colour"])
 def test_wrong_column_is_named_before_any_task_runs(
     spark: SparkSession, sink: Sink, columns: list[str], sentence: str
 ) -> None:
@@ -120,6 +141,15 @@ WRONG_OPTIONS = [
 @pytest.mark.parametrize(
     ("options", "sentence"), WRONG_OPTIONS, ids=[each[1][:40] for each in WRONG_OPTIONS]
 )
+def test_wrong_option_is_named(
+    spark: SparkSession, sink: Sink, options: dict[str, str], sentence: str
+) -> None:
+    rows = spark.range(10).selectExpr("cast(id AS string) AS contents")
+
+    assert refusal(sink, rows.schema, **options).startswith(sentence)
+
+
+@pytest.mark.parametrize(("options", "sentence"), WRONG_OPTIONS[:1], ids=["colour"])
 def test_wrong_option_is_named_before_any_task_runs(
     spark: SparkSession, sink: Sink, options: dict[str, str], sentence: str
 ) -> None:
