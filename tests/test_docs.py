@@ -8,10 +8,12 @@ build things: their commands are checked to exist.
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -19,6 +21,8 @@ import queueber
 from queueber import limits
 from queueber.auth.roles import ACTION_MEANINGS, ROLES, Action
 from queueber.cli import program
+from queueber.cli.commands.serve import serve
+from queueber.cli.queue_settings import settings_flags
 from queueber.client.arguments.topic_settings import TopicArguments
 from queueber.config import OPTIONS
 from queueber.db.families import Family
@@ -32,6 +36,7 @@ from queueber.errors import WIRE_ERRORS
 from queueber.gateway.settings import GatewaySettings
 from queueber.gateway.streams import found, headers
 from queueber.gateway.streams.live import event_stream
+from queueber.jobs.job import RESERVED
 from queueber.schema import wire
 from queueber.sql.bounds import Bounds
 from queueber.sql.settings import CREATED
@@ -370,6 +375,43 @@ def test_the_options_are_those_of_the_code() -> None:
     for option in OPTIONS:
         default = "" if option.default is None else str(option.default)
         assert listed[option.name] == [default, option.help]
+
+
+def test_every_option_of_serve_is_told() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    in_the_table = {option.flag for option in OPTIONS}
+
+    assert {flag for flag in flags_of(serve) if f"`{flag}" not in text} <= in_the_table
+
+
+def test_every_setting_of_a_queue_is_in_the_table_of_its_flags() -> None:
+    told = " ".join(row[0] for row in table("cli.md", "## Settings of a queue"))
+
+    assert sorted(re.findall(r"--[\w-]+", told)) == sorted(
+        flags_of(settings_flags(click.Command("c")))
+    )
+
+
+def flags_of(command: click.Command) -> list[str]:
+    return [flag for option in command.params for flag in (*option.opts, *option.secondary_opts)]
+
+
+def test_every_option_of_enqueue_is_told() -> None:
+    told = " ".join(row[0] for row in table("jobs.md", "## Enqueueing"))
+    of_callbacks = {"of"}
+
+    assert {*re.findall(r"\w+", told)} == {*RESERVED} - of_callbacks
+
+
+def test_every_extra_is_told() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for_developers = {"airflow", "audit", "bench", "dev", "docs"}
+
+    listed = [row[0] for row in table("index.md", "## Install it")]
+
+    assert {*listed} == {f"queueber[{extra}]" for extra in project["optional-dependencies"]} - {
+        f"queueber[{extra}]" for extra in for_developers
+    }
 
 
 def test_the_roles_and_actions_are_those_of_the_code() -> None:
