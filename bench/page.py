@@ -30,7 +30,9 @@ def _rendered(module: str, report: Report, titles: Sequence[str]) -> str:
     facts = ", ".join(
         f"{name} {value}" for name, value in report.facts.items() if name not in _UNIMPORTANT
     )
-    parts = [f"Taken {taken} with `python -m bench.{module} --page`; {facts}."]
+    commit = report.parameters.get("commit")
+    against = f", against the commit {commit}" if commit else ""
+    parts = [f"Taken {taken} with `python -m bench.{module} --page`{against}; {facts}."]
     for title in titles:
         rows = report.tables[title]
         cells = [[_cell(value) for value in row.values()] for row in rows]

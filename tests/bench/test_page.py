@@ -14,6 +14,7 @@ PARTS = {
     "worker pools": "worker",
     "typed jobs": "worker",
     "unused features": "unused",
+    "engine against before": "quick",
     "caps": "caps",
     "batches": "batches",
 }
