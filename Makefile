@@ -137,15 +137,19 @@ COMMIT ?= HEAD
 bench-quick: $(BENCH_READY)  ## Compare this tree with COMMIT (HEAD), in two minutes
 	$(BIN)/python -m bench.quick $(COMMIT)
 
-bench-parts: $(BENCH_READY)  ## Measure the engine, the server and loads from Spark alone (half an hour)
+bench-parts: $(BENCH_READY)  ## Measure the engine, the server, workers, features and loads from Spark alone (40 minutes)
 	$(BIN)/python -m bench.engine
 	$(BIN)/python -m bench.outcomes
-	$(BIN)/python -m bench.worker
+	$(BIN)/python -m bench.batches
+	$(BIN)/python -m bench.caps
+	$(BIN)/python -m bench.routes
 	$(BIN)/python -m bench.rpc
 	$(BIN)/python -m bench.security
 	$(BIN)/python -m bench.depth
 	$(BIN)/python -m bench.large_store
 	$(BIN)/python -m bench.spark
+	$(BIN)/python -m bench.unused
+	$(BIN)/python -m bench.worker
 
 bench-spark: $(BENCH_READY)  ## Measure loads from Spark beside PostgreSQL's COPY (15 minutes; needs Java)
 	$(BIN)/python -m bench.spark

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench.engine import engine_queue
 from bench.measure import bench_parser, percentile_us, progress, scratch, start_report
+from bench.page import write_tables
 from bench.resident import resident_mb
 from queueber import connect
 from queueber.engine.queue.sweep import sweep
@@ -21,6 +22,10 @@ each, and finish their items, so that all are complete: in the engine, unsynced,
 then ends without closing the store, as in a crash. Start a server on it, and measure the time until
 it listens, the calls about batches, and its memory. Then let a tenth as many be forgotten because
 their time has come, all in the same moment, as the sweeper does it: slice by slice."""
+
+_ENGINE_TABLE = "CPU time of the engine, µs a batch"
+_SERVER_TABLE = "A server on it"
+_SWEEPER_TABLE = "The sweeper forgets batches, CPU time"
 
 _QUEUE = "bench"
 _CONTENT_BYTES = 100
@@ -98,6 +103,7 @@ def main() -> None:
     parser = bench_parser(_DESCRIPTION)
     parser.add_argument("--batches", type=int, default=1_000_000)
     parser.add_argument("--calls", type=int, default=1000, help="of each kind, to the server")
+    parser.add_argument("--page", action="store_true", help="write docs/performance.md")
     arguments = parser.parse_args()
     batches, calls = arguments.batches, arguments.calls
     with scratch(arguments.dir) as folder:
@@ -125,7 +131,7 @@ def main() -> None:
                 highest_mb = resident_mb(server, "VmHWM")
         slices = _forget_due(folder / "due", batches // _STAGES)
     report.table(
-        "CPU time of the engine, µs a batch",
+        _ENGINE_TABLE,
         [
             {"batches": (at + 1) * batches // _STAGES, "add": add, "finish": finish}
             for at, (add, finish) in enumerate(stages)
@@ -145,9 +151,9 @@ def main() -> None:
     )
     forget_due_us = sum(slices) / (batches // _STAGES) * 1e3
     share = forget_due_us * _A_DAY / 1e6 / _DAY_SECONDS
-    report.table("A server on it", [{"figure": name, "measured": each} for name, each in figures])
+    report.table(_SERVER_TABLE, [{"figure": name, "measured": each} for name, each in figures])
     report.table(
-        "The sweeper forgets batches, CPU time",
+        _SWEEPER_TABLE,
         [
             {"figure": "a batch, µs", "measured": forget_due_us},
             {"figure": "a slice, ms", "measured": sum(slices) / len(slices)},
@@ -171,6 +177,8 @@ def main() -> None:
         f"the last adds take at most {_SLOWDOWN_MAX:g} times as long as the first: {slowdown:.1f}",
         is_met=slowdown <= _SLOWDOWN_MAX,
     )
+    if arguments.page:
+        write_tables("batches", "batches", report, (_ENGINE_TABLE, _SERVER_TABLE, _SWEEPER_TABLE))
     report.write_json(arguments.json)
 
 

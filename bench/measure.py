@@ -174,6 +174,11 @@ class Report:
         self.verdicts[claim] = is_met
         stdout().print(f"{'PASS' if is_met else 'FAIL'}  {claim}", highlight=False)
 
+    @property
+    def exit_code(self) -> int:
+        """1 if a verdict is bad."""
+        return 0 if all(self.verdicts.values()) else 1
+
     def write_json(self, file: Path | None) -> None:
         if file is not None:
             shown = {

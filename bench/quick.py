@@ -15,6 +15,7 @@ from statistics import median
 
 from bench.engine import engine_queue
 from bench.measure import SECOND_NS, Shape, bench_parser, progress, scratch, start_report
+from bench.page import write_tables
 from bench.peers.contender import Contender
 from bench.peers.contest import (
     CALLERS,
@@ -38,6 +39,7 @@ it existed."""
 
 _HERE = Path(__file__).parent.parent
 
+_TABLE = "Above 1: this tree is better"
 _ENGINE = "engine"
 _ENGINE_ITEMS = 10_000
 
@@ -195,8 +197,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.5, help="of a short round")
     parser.add_argument("--repeat", type=int, default=7, help="rounds of each column")
     parser.add_argument("--engine", action="store_true", help="only the engine, by CPU time")
+    parser.add_argument("--page", action="store_true", help="write docs/performance.md")
     parser.add_argument("--steps-in", type=Path, help="be the process of a tree, in that folder")
     arguments = parser.parse_args()
+    if arguments.page and not arguments.engine:
+        parser.error("--page is for --engine: the page has no place for the other columns")
     if arguments.steps_in:
         _take_steps(arguments.steps_in)
         return
@@ -223,7 +228,9 @@ def main() -> None:
         {"column": column, "ratio": median(each), "from": min(each), "to": max(each)}
         for column, each in ratios.items()
     ]
-    report.table("Above 1: this tree is better", rows)
+    report.table(_TABLE, rows)
+    if arguments.page:
+        write_tables("engine against before", "quick", report, (_TABLE,))
     report.write_json(arguments.json)
 
 

@@ -1,5 +1,6 @@
 """Worker pools with a handler that does nothing: the cost of the pool itself."""
 
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -7,22 +8,26 @@ from statistics import median
 from typing import Any
 
 import queueber
-from bench.measure import Shape, bench_parser, progress, scratch, start_report
+from bench.measure import Report, Shape, bench_parser, progress, scratch, start_report
+from bench.page import write_tables
 from queueber.testing import running_server
 
 _DESCRIPTION = """Measure worker pools whose handler returns at once, in threads, asyncio and trio,
 against a server process that syncs before it answers: items a second from the first poll to the
 last confirmed completion, and the CPU time of the worker's process for each item (with its client,
 without the server). Typed jobs of an app are compared with plain handlers of the same contents, in
-turn, by CPU time. By default a pool prefetches as many items as it has handlers, so a handler
-that does nothing waits for round trips; more prefetch shows the cost of the pool itself."""
+turn, by CPU time; the exit code is 1 if they take more than 1.3 times as much. By default a pool
+prefetches as many items as it has handlers, so a handler that does nothing waits for round trips;
+more prefetch shows the cost of the pool itself."""
 
 _KINDS = ("threads", "asyncio", "trio")
 _PREFETCHES = (32, 1000)
 _CONCURRENCY = 32
 _SHAPE = Shape(1000, 100)
 _JOB = b'{"job":"resize","args":{"path":"cat.jpg","width":200}}'
-_JOB_KINDS = ("plain", "plain with JSON", "typed job")
+_TYPED = "typed job"
+_JOB_KINDS = ("plain", "plain with JSON", _TYPED)
+_POOLS_TABLE, _JOBS_TABLE = "Pools", "Typed jobs"
 _JOB_RATIO_MAX = 1.3
 
 app = queueber.App()
@@ -56,7 +61,7 @@ def _run_job(folder: Path, kind: str, is_async: bool, items: int) -> float:
     options: dict[str, Any] = {"handler": nothing_soon if is_async else nothing}
     if kind == "plain with JSON":
         options["deserializer"] = "json"
-    elif kind == "typed job":
+    elif kind == _TYPED:
         options["handler"] = app
     return _work(folder, items, contents, max(_PREFETCHES), **options)[1]
 
@@ -99,17 +104,28 @@ def _job_row(
         "kind": kind,
         "CPU µs/item": round(median(own), 1),
         "times plain": f"{ratio:.2f}",
-        "at most": _JOB_RATIO_MAX if kind == "typed job" else "",
     }
 
 
-def main() -> None:
+def _judge(report: Report, rows: list[dict[str, object]]) -> None:
+    for row in rows:
+        if row["kind"] == _TYPED:
+            ratio = float(str(row["times plain"]))
+            report.verdict(
+                f"typed jobs, {row['handlers']}, take at most {_JOB_RATIO_MAX:g} times the "
+                f"CPU time of plain handlers: {ratio:.2f}",
+                is_met=ratio <= _JOB_RATIO_MAX,
+            )
+
+
+def main() -> int:
     parser = bench_parser(_DESCRIPTION)
     parser.add_argument(
         "--items", type=int, default=50_000, help="of each round, in whole thousands"
     )
     parser.add_argument("--repeat", type=int, default=3, help="rounds of each kind")
     parser.add_argument("--jobs", action="store_true", help="typed jobs alone")
+    parser.add_argument("--page", action="store_true", help="write docs/performance.md")
     arguments = parser.parse_args()
     cases = [(kind, prefetch) for kind in _KINDS for prefetch in _PREFETCHES]
     found: dict[tuple[str, int], list[tuple[float, float]]] = {case: [] for case in cases}
@@ -136,10 +152,17 @@ def main() -> None:
             }
         )
     if rows:
-        report.table("Pools", rows)
-    report.table("Typed jobs", [_job_row(jobs, is_async, kind) for is_async, kind in jobs])
+        report.table(_POOLS_TABLE, rows)
+        if arguments.page:
+            write_tables("worker pools", "worker", report, (_POOLS_TABLE,))
+    job_rows = [_job_row(jobs, is_async, kind) for is_async, kind in jobs]
+    report.table(_JOBS_TABLE, job_rows)
+    _judge(report, job_rows)
+    if arguments.page:
+        write_tables("typed jobs", "worker", report, (_JOBS_TABLE,))
     report.write_json(arguments.json)
+    return report.exit_code
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

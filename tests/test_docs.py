@@ -1,17 +1,19 @@
 """Every example of the documentation is run, and its tables are those of the code.
 
-Blocks marked `python` and `console` are run against a server, here or in `test_docs_output.py`;
-`127.0.0.1:9090` stands for its address. Blocks marked `sh` start servers or build things: their
-commands are checked to exist.
+Blocks marked `python` and `console` are run against a server, here or in `test_docs_output.py` and
+`test_docs_spark.py`; `127.0.0.1:9090` stands for its address. Blocks marked `sh` start servers or
+build things: their commands are checked to exist.
 """
 
-import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -19,6 +21,8 @@ import queueber
 from queueber import limits
 from queueber.auth.roles import ACTION_MEANINGS, ROLES, Action
 from queueber.cli import program
+from queueber.cli.commands.serve import serve
+from queueber.cli.queue_settings import settings_flags
 from queueber.client.arguments.topic_settings import TopicArguments
 from queueber.config import OPTIONS
 from queueber.db.families import Family
@@ -32,34 +36,30 @@ from queueber.errors import WIRE_ERRORS
 from queueber.gateway.settings import GatewaySettings
 from queueber.gateway.streams import found, headers
 from queueber.gateway.streams.live import event_stream
+from queueber.jobs.job import RESERVED
 from queueber.schema import wire
 from queueber.sql.bounds import Bounds
 from queueber.sql.settings import CREATED
 from queueber.testing import ServerProcess, running_server
 from queueber.wire.flow import _HELD_BACK as HELD_BACK
 from queueber.wire.flow import State as FlowState
-from tests.client.test_page import SHOWN
-from tests.support.spark_driver import spark_environment, why_no_spark
+from tests.support.examples import ADDRESS, Examples
+from tests.support.warm import warm_programs
 from tests.test_docs_output import PAGES as PAGES_WITH_OUTPUT
-from tests.test_docs_output import beside_workers
+from tests.test_docs_spark import PAGES as PAGES_OF_SPARK
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-ALONE = [page for page in PAGES if str(page.relative_to(ROOT)) not in PAGES_WITH_OUTPUT]
-"""Of the other pages `test_docs_output.py` runs the examples and compares what they print."""
-RUN_BY_TEST_PAGE = {code for code, _ in SHOWN}
+COMPARED = {*PAGES_WITH_OUTPUT, *PAGES_OF_SPARK}
+"""Pages whose examples other tests run, and compare what they print."""
+ALONE = [page for page in PAGES if str(page.relative_to(ROOT)) not in COMPARED]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-SPARK_SECONDS_MAX = 240.0
-"""Of an example that starts Spark, some of them more than once, on a machine that is busy."""
 
 
 def blocks(language: str, pages: Iterable[Path]) -> list[object]:
-    """Code in the pages, but for that of `client.md` whose output `test_page.py` compares."""
     found: list[object] = []
     for page in pages:
         codes = [code for name, code in BLOCK.findall(page.read_text()) if name == language]
-        codes = [code for code in codes if code not in RUN_BY_TEST_PAGE]
         found += [pytest.param(code, id=f"{page.name}-{at}") for at, code in enumerate(codes)]
     return found
 
@@ -70,73 +70,30 @@ def server() -> Iterator[ServerProcess]:
         yield running
 
 
-def run(
-    command: list[str],
-    server: ServerProcess,
-    *,
-    folder: Path = ROOT,
-    settings: Mapping[str, str] = os.environ,
-    timeout: float = 60,
-) -> "subprocess.CompletedProcess[str]":
-    bin_folder = str(Path(sys.executable).parent)
-    environment = {
-        **settings,
-        "PATH": f"{bin_folder}:{os.environ['PATH']}",
-        "QUEUEBER_ADDRESS": server.address,
-    }
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-
-
-def run_example(
-    command: list[str], code: str, server: ServerProcess, folder: Path
-) -> "subprocess.CompletedProcess[str]":
-    """In a folder of the test: some examples write files, and Spark does."""
-    if not uses_spark(code):
-        return run(command, server, folder=folder)
-    if reason := why_no_spark():
-        pytest.skip(reason)
-    settings = spark_environment(folder / "spark")
-    return run(command, server, folder=folder, settings=settings, timeout=SPARK_SECONDS_MAX)
-
-
-def uses_spark(code: str) -> bool:
-    return "pyspark" in code or "queueber spark" in code
+@pytest.fixture(scope="module")
+def examples(server: ServerProcess) -> Iterator[Examples]:
+    """In a folder of its own: some examples write files."""
+    with warm_programs() as programs, TemporaryDirectory() as folder:
+        yield Examples(programs, server.address, Path(folder))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", blocks("python", ALONE))
-def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -> None:
-    here = code.replace("127.0.0.1:9090", server.address)
-
-    ended = run_example([sys.executable, "-c", here], code, server, tmp_path)
-
-    told = beside_workers(ended.stderr)
-    # What Spark logs is its own affair.
-    assert (ended.returncode, told if not uses_spark(code) else []) == (0, []), ended.stderr[-4000:]
+def test_python_example_runs(code: str, examples: Examples) -> None:
+    examples.python(code.replace(ADDRESS, examples.address))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", blocks("console", ALONE))
-def test_console_example_runs(code: str, server: ServerProcess, tmp_path: Path) -> None:
+def test_console_example_runs(code: str, examples: Examples) -> None:
     lines = [line.removeprefix("$ ") for line in code.splitlines() if line.startswith("$ ")]
     assert lines
 
-    command = ["bash", "-euo", "pipefail", "-c", "\n".join(lines)]
-    ended = run_example(command, code, server, tmp_path)
-
-    assert (ended.returncode, ended.stderr) == (0, "")
+    examples.shell("\n".join(lines))
 
 
 @pytest.mark.parametrize("code", blocks("sh", PAGES))
-def test_shell_example_names_commands_that_exist(code: str, server: ServerProcess) -> None:
+def test_shell_example_names_commands_that_exist(code: str) -> None:
     for line in code.splitlines():
         command, *arguments = line.split("#")[0].split()
         if command == ".":
@@ -150,7 +107,9 @@ def test_shell_example_names_commands_that_exist(code: str, server: ServerProces
             told = CliRunner().invoke(program, [arguments[0], "--help"]).stdout
             assert all(flag in told for flag in flags), line
             continue
-        assert run(asked, server).returncode == 0, line
+        assert subprocess.run(asked, cwd=ROOT, capture_output=True, check=False).returncode == 0, (
+            line
+        )
 
 
 def test_pages_that_are_linked_exist() -> None:
@@ -416,6 +375,43 @@ def test_the_options_are_those_of_the_code() -> None:
     for option in OPTIONS:
         default = "" if option.default is None else str(option.default)
         assert listed[option.name] == [default, option.help]
+
+
+def test_every_option_of_serve_is_told() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    in_the_table = {option.flag for option in OPTIONS}
+
+    assert {flag for flag in flags_of(serve) if f"`{flag}" not in text} <= in_the_table
+
+
+def test_every_setting_of_a_queue_is_in_the_table_of_its_flags() -> None:
+    told = " ".join(row[0] for row in table("cli.md", "## Settings of a queue"))
+
+    assert sorted(re.findall(r"--[\w-]+", told)) == sorted(
+        flags_of(settings_flags(click.Command("c")))
+    )
+
+
+def flags_of(command: click.Command) -> list[str]:
+    return [flag for option in command.params for flag in (*option.opts, *option.secondary_opts)]
+
+
+def test_every_option_of_enqueue_is_told() -> None:
+    told = " ".join(row[0] for row in table("jobs.md", "## Enqueueing"))
+    of_callbacks = {"of"}
+
+    assert {*re.findall(r"\w+", told)} == {*RESERVED} - of_callbacks
+
+
+def test_every_extra_is_told() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for_developers = {"airflow", "audit", "bench", "dev", "docs"}
+
+    listed = [row[0] for row in table("index.md", "## Install it")]
+
+    assert {*listed} == {f"queueber[{extra}]" for extra in project["optional-dependencies"]} - {
+        f"queueber[{extra}]" for extra in for_developers
+    }
 
 
 def test_the_roles_and_actions_are_those_of_the_code() -> None:

@@ -1,12 +1,9 @@
 """What the pages below show as output is what their examples print.
 
-Each page has a server of its own, and its examples run in order, as a reader would run them. Ids,
-times, durations and sequences differ from run to run and are masked; a line `...` stands for any
-lines. An example with a title, such as `title="mails.py"`, is written to a file of that name.
+Each page has a server of its own, and its examples run in order (`tests/support/examples.py`).
+Those that start Spark are in `test_docs_spark.py`.
 """
 
-import os
-import re
 import subprocess
 import sys
 import time
@@ -17,12 +14,15 @@ import pytest
 
 from queueber.sockets import address_of, hold_port
 from queueber.testing import running_server
+from tests.support.examples import Examples
 from tests.support.grpc import wait_listening
+from tests.support.warm import warm_programs
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md",
     "docs/cli.md",
+    "docs/client.md",
     "docs/tutorial.md",
     "docs/how-to/web-app.md",
     "docs/how-to/fastapi.md",
@@ -33,7 +33,9 @@ PAGES = [
     "docs/how-to/from-celery.md",
     "docs/how-to/from-sqs.md",
     "docs/how-to/from-river.md",
+    "docs/caps.md",
     "docs/loads.md",
+    "docs/schedules.md",
     "docs/security.md",
     "docs/routes.md",
     "docs/topics.md",
@@ -53,82 +55,12 @@ PAGES = [
 HTTP = "127.0.0.1:9091"
 """In examples, the address of a gateway."""
 GRPC = "127.0.0.1:50051"
-BLOCK = re.compile(
-    r"^```(console|python)(?: title=\"([\w./]+)\")?\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?",
-    re.M | re.S,
-)
-"""An example. One with a title is a file that the reader writes, for the examples below it."""
-WORKER_LINE = re.compile(
-    r"\[(info|warning) *\] (worker_(connecting|started|ended)|handler_failed|handlers_stuck) "
-)
-TRACEBACK = re.compile(r"handler_failed .*\n(?:(?!\d{4}-).*\n?)*")
-"""A failure, and the lines below it that do not begin with a time: its traceback."""
-AFTER_COMMAND = "end of the output of a command"
-
-MASKS = {
-    r"\bqbr_[0-9a-f]{12}_[\w-]{43}": "TOKEN",
-    r"\b[0-9a-f]{12}\b": "ID",
-    r"\b\d{16}_\d{16}\b": "OFFSET",
-    r"\b[0-9a-f]{32}\b": "ID",
-    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z": "TIME",
-    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d": "MOMENT",
-    r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ": "NAME",
-    r"\b\d{13}\b": "MS",
-    r'"sequence": \d+': "SEQUENCE",
-    r"\b[0-9a-f]{64}\b": "DIGEST",
-    r"\b\d+\.\d+\b": "SECONDS",
-    r"for \d+ s": "for SECONDS",
-    r"[ \t]+": " ",
-}
 
 
-def masked(text: str) -> list[str]:
-    for pattern, mask in MASKS.items():
-        text = re.sub(pattern, mask, text)
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def agree(shown: str, printed: str) -> bool:
-    """Whether they are equal; what a line `...` stands for may be anything."""
-    parts = [re.escape(line) if line != "..." else "(.|\n)*" for line in masked(shown)]
-    return re.fullmatch("\n".join(parts), "\n".join(masked(printed))) is not None
-
-
-def run(command: list[str], address: str, folder: Path) -> str:
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "QUEUEBER_ADDRESS": address,
-    }
-    ended = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (ended.returncode, beside_workers(ended.stderr)) == (0, []), ended.stderr
-    return ended.stdout
-
-
-def beside_workers(stderr: str) -> list[str]:
-    """The lines without what a worker logs of itself in a program that has set up no log."""
-    lines = TRACEBACK.sub("handler_failed \n", stderr).splitlines()
-    return [line for line in lines if not WORKER_LINE.search(line)]
-
-
-def console_outputs(code: str, address: str, folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Each command of a block, what the page shows, and what it prints."""
-    commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", code, re.M)
-    script = "\n".join(f"{command}\necho '{AFTER_COMMAND}'" for command, _ in commands)
-    printed = run(["bash", "-euo", "pipefail", "-c", script], address, folder)
-    for (command, shown), output in zip(
-        commands, printed.split(f"{AFTER_COMMAND}\n"), strict=False
-    ):
-        yield command, shown, output
+@pytest.fixture(scope="module")
+def programs() -> Iterator[Path]:
+    with warm_programs() as folder:
+        yield folder
 
 
 def written(file: Path) -> str:
@@ -142,7 +74,7 @@ def written(file: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_examples_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
+def test_examples_print_what_the_page_shows(page: str, programs: Path, tmp_path: Path) -> None:
     http_file = tmp_path / "http-address"
     flags: tuple[str, ...] = ("--http", "127.0.0.1:0", "--http-address-file", str(http_file))
     text = (ROOT / page).read_text()
@@ -156,14 +88,46 @@ def test_examples_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
             wait_listening(address)
         if HTTP in text:
             text = text.replace(HTTP, written(http_file))
-        for language, file, code, shown in BLOCK.findall(text):
-            here = code.replace("127.0.0.1:9090", server.address)
-            if file:
-                (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-                (tmp_path / file).write_text(here)
-            elif language == "console":
-                for command, expected, printed in console_outputs(code, server.address, tmp_path):
-                    assert agree(expected, printed), f"{command} prints\n{printed}"
-            else:
-                printed = run([sys.executable, "-c", here], server.address, tmp_path)
-                assert agree(shown, printed), f"{code}prints\n{printed}"
+        Examples(programs, server.address, tmp_path).check_page(text)
+
+
+@pytest.mark.parametrize(
+    ("code", "ended"),
+    [
+        ("import os, sys; print(sys.argv, os.getcwd(), os.environ['A'])", (0, "['-c', 'x'] / b\n")),
+        ("print(input(), flush=True); raise SystemExit(3)", (3, "asked\n")),
+        ("import atexit; atexit.register(print, 'last'); raise SystemExit('why')", (1, "last\n")),
+        ("import os; os.kill(os.getpid(), 9)", (-9, "")),
+        ("import os; os.kill(os.getppid(), 0); 1 / 0", (1, "")),
+    ],
+)
+def test_a_warm_program_ends_as_one_that_was_started(
+    code: str, ended: tuple[int, str], programs: Path
+) -> None:
+    ran = [
+        subprocess.run(
+            [program, "-c", code, "x"],
+            cwd="/",
+            env={"A": "b"},
+            input="asked\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for program in (programs / "python", sys.executable)
+    ]
+
+    assert [(each.returncode, each.stdout) for each in ran] == [ended, ended]
+    assert ran[0].stderr == ran[1].stderr
+
+
+def test_a_warm_program_gets_signals(programs: Path) -> None:
+    code = "import signal, sys; signal.signal(15, lambda *_: sys.exit(7)); print(flush=True); "
+    with subprocess.Popen(
+        [programs / "python", "-c", code + "signal.pause()"], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.terminate()
+
+    assert process.returncode == 7
