@@ -8,7 +8,7 @@ import importlib
 import inspect
 import json
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args
 
@@ -205,11 +205,22 @@ def to_weights(queues: Mapping[str, int] | Sequence[str] | None) -> Mapping[str,
     """Names without weights have equal ones."""
     if queues is None:
         return {}
-    if not queues:
+    if queues in ("", (), [], {}):
         raise InvalidArgument("queues: there are none; name at least one")
     if isinstance(queues, str):
         raise InvalidArgument(f"queues: {queues!r} is one name; give a list of names, or queue=")
-    return dict(queues) if isinstance(queues, Mapping) else dict.fromkeys(queues, 1)
+    if isinstance(queues, Mapping):
+        return dict(queues)
+    names = to_listed("queues", queues, "names")
+    for name in names:
+        _check_text("queues", name)
+    return dict.fromkeys(names, 1)
+
+
+def to_listed(argument: str, given: Any, what: str) -> tuple[Any, ...]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InvalidArgument(f"{argument}: {given!r} is no list of {what}")
+    return tuple(given)
 
 
 def _check_weights(weights: object) -> None:

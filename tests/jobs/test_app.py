@@ -144,6 +144,8 @@ def test_each_job_has_a_time_limit_of_its_own(
     unlimited = app.enqueue(patient, short=False)
     own = app.enqueue(patient, short=True, timeout=0.2)
     late = app.enqueue(brief, short=True)
+    limits = [item.timeout_ms for item in app.client.queue(name).peek("ready").items]
+    assert limits == [0, 200, 0]
 
     stats = work(app, concurrency=4)
     release.set()
@@ -191,6 +193,21 @@ def test_unknown_kinds_are_kept_for_a_while_then_released_logged_and_counted(
     assert (queue.stats().ready, queue.stats().leased) == (1, 0)
     assert work(newer).done == 1
     assert unknown.result(WAIT_SECONDS) == 1
+
+
+def test_contents_that_no_codec_can_open_fail_and_the_worker_goes_on(
+    app: queueber.App, name: str
+) -> None:
+    @app.job("known", queue=name)
+    def known() -> None: ...
+
+    app.client.queue(name).add(b'{"job":"known","args":' + b"[" * 50_000)
+    app.enqueue(known)
+    stats = work(app)
+
+    assert (stats.done, stats.failed) == (1, 1)
+    (dead,) = app.client.queue(name).peek("dead").items
+    assert "are not those of a job: they are nested too deeply" in dead.last_error
 
 
 @pytest.mark.parametrize("until", ["empty", "done"])
