@@ -39,6 +39,7 @@ _LAST_REPORTS_SECONDS = 5.0
 _LAST_REPORTS_SECONDS_NOW = 1.0
 """The same after `stop(now=True)`."""
 
+_FLUSH_SECONDS = 1.0
 
 AnyRunner = Runner | BothRunners
 
@@ -69,7 +70,7 @@ class Pool:
         self._failure_log = FailureLog(log, "handler_failed")
         handler = settings.find_handler()
         self._kinds = handler if isinstance(handler, Kinds) else None
-        self._unknown = UnknownKinds(log, self._update)
+        self._unknown = UnknownKinds(log, self._update, is_until=settings.until is not None)
         self._has_no_items = asyncio.Event()
         self._has_no_items.set()
         self._is_stopping = asyncio.Event()
@@ -153,8 +154,9 @@ class Pool:
         runner = self._runner = make_runner(settings, self._finished)
         for run in (runner.watch_time, *self._feeds.background()):
             background.start(run)
-        if self._kinds is not None:
-            background.start(self._unknown.run, self._release_unknown)
+        background.start(self._flush_logs)
+        if self._kinds is not None and settings.until is None:
+            background.start(self._unknown.run, self._feeds.release_unknown)
         failure: Exception | None = None
         try:
             try:
@@ -171,6 +173,9 @@ class Pool:
             await self._shut_down(runner)
         finally:
             self._runner = None
+            for log in self._failure_log, self._unknown.failure_log:
+                log.flush(is_end=True)
+            self._feeds.flush_logs()
             await runner.close()
         if failure is not None:
             raise failure
@@ -262,7 +267,7 @@ class Pool:
     async def _shut_down(self, runner: AnyRunner) -> None:
         """Release what no handler has begun, wait for handlers, release what they still have."""
         self._release(runner.withdraw())
-        self._release_unknown(self._unknown.withdraw())
+        self._feeds.release_unknown(self._unknown.withdraw())
         if self._is_stopping.is_set():
             self.on_stopping(len(self._items))
         await first_of(
@@ -298,8 +303,14 @@ class Pool:
         self._feeds.send(held)
         self._update()
 
-    def _release_unknown(self, items: list[WorkItem]) -> None:
-        self._feeds.send([(item, Unfinished.UNKNOWN_KIND) for item in items])
+    # --- log --------------------------------------------------------------------------------------
+
+    async def _flush_logs(self) -> None:
+        """Without end: log the last failure of each burst."""
+        while True:
+            await asyncio.sleep(_FLUSH_SECONDS)
+            for log in self._failure_log, self._unknown.failure_log:
+                log.flush()
 
 
 def _client_name(source: str) -> str:
