@@ -147,15 +147,6 @@ class WorkerSettings:
         if self.serializer is not None or self.deserializer is not None:
             raise InvalidArgument("serializer: an app has its own; the types of a job say how")
 
-    @property
-    def timeout_seconds_max(self) -> float | None:
-        """How long a handler may run at most, as far as is known; None: without end."""
-        found = None if isinstance(self.handler, str) else self.handler
-        if not isinstance(found, Kinds):
-            return self.timeout_seconds
-        limits = [kind.timeout_seconds or self.timeout_seconds for kind in found.all_kinds()]
-        return None if None in limits else max(each or 0 for each in limits)
-
     def find_middleware(self) -> list[Middleware]:
         """What was given by name is imported here."""
         return [_to_middleware(each) for each in self.middleware]

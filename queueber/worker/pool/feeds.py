@@ -178,7 +178,7 @@ class Feeds:
 
     def _share_of(self, feed: Feed) -> tuple[int, int]:
         """How many items the queue may have in the pool, and how many more than now."""
-        free = self._settings.concurrency - self._counters.stuck
+        free = self._settings.concurrency - self._counters.stuck_slots
         if not free or self._unknown.is_full:
             return 0, 0
         share, held = free + self._settings.prefetch, len(self._items)

@@ -10,8 +10,9 @@ from typing import Any
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue, connect_async
 from queueber.limits import CLIENT_NAME_BYTES_MAX
 from queueber.worker.handlers.kinds import JobItem, Kinds
-from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished, Runner
-from queueber.worker.handlers.runners import BothRunners, make_runner
+from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished
+from queueber.worker.handlers.runners import make_runner
+from queueber.worker.handlers.shared_deadlines import SharedDeadlines
 from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.pool.background import Background, first_of
 from queueber.worker.pool.blocked_process import BlockedProcess
@@ -20,7 +21,7 @@ from queueber.worker.pool.feeds import Feeds
 from queueber.worker.pool.loop_monitor import LoopMonitor
 from queueber.worker.pool.server_health import ServerHealth
 from queueber.worker.pool.source import job_items, open_source, work_items
-from queueber.worker.pool.stuck_handlers import StuckHandlers
+from queueber.worker.pool.stuck_handlers import AnyRunner, StuckHandlers
 from queueber.worker.pool.unknown_kinds import UnknownKinds
 from queueber.worker.progress import (
     Counters,
@@ -40,8 +41,6 @@ _LAST_REPORTS_SECONDS_NOW = 1.0
 """The same after `stop(now=True)`."""
 
 _FLUSH_SECONDS = 1.0
-
-AnyRunner = Runner | BothRunners
 
 
 class Pool:
@@ -66,6 +65,8 @@ class Pool:
         self.monitor = LoopMonitor(log)
         self._stuck = StuckHandlers(settings, self._counters, log)
         self.blocked = BlockedProcess(settings, self._counters)
+        self.deadlines: SharedDeadlines | None = None
+        """Of a worker process: where its parent looks."""
         self.monitor.on_blocked = self._give_back_blocked
         self._failure_log = FailureLog(log, "handler_failed")
         handler = settings.find_handler()
@@ -151,7 +152,7 @@ class Pool:
         for name, weight in settings.queue_weights.items():
             queue = self._wrap_queue(open_source(client, settings, name))
             self._feeds.add(name, weight, queue, self._leased, self._lose, self._settled)
-        runner = self._runner = make_runner(settings, self._finished)
+        runner = self._runner = make_runner(settings, self._finished, self.deadlines)
         for run in (runner.watch_time, *self._feeds.background()):
             background.start(run)
         background.start(self._flush_logs)
@@ -227,7 +228,7 @@ class Pool:
         if lost:
             self._feeds.lose(lost, reason="the lease ended while the handler was at work")
         if self._runner is not None:
-            self._stuck.update(self._runner.stuck)
+            self._stuck.update(self._runner)
         self._update()
 
     def _with_backoff(self, item: WorkItem, failed: Failed) -> Failed:
@@ -261,7 +262,7 @@ class Pool:
     async def _retire(self, runner: AnyRunner) -> None:
         """A handler is stuck: let the others end, each within its own time limit."""
         self._release(runner.withdraw())
-        seconds = (self._settings.timeout_seconds_max or 0) + CANCEL_SECONDS_MAX
+        seconds = runner.time_left + CANCEL_SECONDS_MAX
         await first_of(self._has_no_items.wait(), self._is_stopping.wait(), seconds=seconds)
 
     async def _shut_down(self, runner: AnyRunner) -> None:
