@@ -1,13 +1,9 @@
 """A handle of a job that was enqueued: its id, and its result once it is done."""
 
-import asyncio
 from collections.abc import Generator
-from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
-import sniffio
-
-from queueber.client.transport.futures import wait_for_async
+from queueber.client.transport.futures import wait_for_async, wait_for_async_up_to
 from queueber.errors import InvalidArgument
 from queueber.jobs.job import Job
 from queueber.jobs.result_readers import Expected, QueueResults
@@ -53,12 +49,12 @@ class Handle(Generic[R]):
         try:
             if seconds is None or future.done():
                 return self._decoded(await wait_for_async(future))
-            result = await _wait_up_to(future, seconds)
+            found = await wait_for_async_up_to(future, seconds)
         finally:
             self._results.stop_waiting(self._expected, future)
-        if result is None:
+        if found is None:
             raise self._timed_out(seconds)
-        return self._decoded(result)
+        return self._decoded(found)
 
     def __await__(self) -> Generator[Any, None, R]:
         return self.result_async().__await__()
@@ -73,23 +69,6 @@ class Handle(Generic[R]):
 
 def _to_timeout(timeout: Duration | None) -> float | None:
     return None if timeout is None else to_seconds("timeout", timeout)
-
-
-async def _wait_up_to(future: "Future[bytes]", seconds: float) -> bytes | None:
-    """None: there is nothing after so many seconds. The loop that awaits has the timer."""
-    if sniffio.current_async_library() == "asyncio":
-        try:
-            async with asyncio.timeout(seconds) as timer:
-                return await wait_for_async(future)
-        except TimeoutError:
-            if not timer.expired():
-                raise
-        return None
-    import trio  # a program that is not in trio need not load it
-
-    with trio.move_on_after(seconds):
-        return await wait_for_async(future)
-    return None
 
 
 def to_item_id(given: object) -> bytes:
