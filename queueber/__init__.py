@@ -123,7 +123,7 @@ if TYPE_CHECKING:
     from queueber.jobs.app import App
     from queueber.jobs.handle import Handle
     from queueber.jobs.job import Job
-    from queueber.jobs.result_readers import JobDied
+    from queueber.jobs.result_readers import JobDied, JobGone
     from queueber.worker.handlers.handler_metrics import HandlerMetrics
     from queueber.worker.handlers.log_context import JobLogFilter, LogContext
     from queueber.worker.handlers.middleware import Middleware
@@ -140,6 +140,7 @@ else:
         "HandlersStuck": "queueber.worker.handlers.time_limit",
         "Job": "queueber.jobs.job",
         "JobDied": "queueber.jobs.result_readers",
+        "JobGone": "queueber.jobs.result_readers",
         "JobLogFilter": "queueber.worker.handlers.log_context",
         "LogContext": "queueber.worker.handlers.log_context",
         "Middleware": "queueber.worker.handlers.middleware",
@@ -211,6 +212,7 @@ __all__ = [
     "ItemState",
     "Job",
     "JobDied",
+    "JobGone",
     "JobLogFilter",
     "Lease",
     "LeaseInfo",

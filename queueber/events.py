@@ -197,6 +197,12 @@ _event(
 _event("warning", "results_refused", "The leases had ended.", "count ids reason")
 _event("info", "results_unknown", "The answer was lost.", "count ids")
 _event("warning", "on_lease_lost_failed", "The callback raised.", "id error")
+_event(
+    "warning",
+    "too_many_unknown_jobs",
+    "A run that ends by itself can keep no more of them, and ends.",
+    "count action",
+)
 _event("warning", "handlers_stuck", "They ran too long, and cannot be ended.", "count free")
 _event("warning", "handlers_abandoned", "They did not end in time.", "count ids")
 _event("warning", "results_abandoned", "The server was away too long.", "count")

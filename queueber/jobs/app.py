@@ -3,11 +3,11 @@
 import contextlib
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload
 
 from queueber.client import Client, Queue, connect
+from queueber.client.arguments.moments import to_delay
 from queueber.client.transport.futures import wait_for_async
 from queueber.client.transport.identity import Token
 from queueber.config import DEFAULT_LISTEN
@@ -156,8 +156,7 @@ class App(Kinds):
         `expires`, seconds or an aware `datetime`: one that no worker has taken by then dies; and
         `after`, handles of jobs of the same queue, or `after_batch`, that it waits for.
         """
-        queue, contents, options = self._prepare(job, args, arguments)
-        options.setdefault("attempts", job.options.attempts)
+        queue, contents, options = self._prepare_add(job, args, arguments)
         results = self._readers.of(queue.name)
         mark = results.offset
         (item_id,) = queue.add(contents, **options)
@@ -165,8 +164,7 @@ class App(Kinds):
 
     async def enqueue_async(self, job: Job[..., R], /, *args: Any, **arguments: Any) -> Handle[R]:
         """As `enqueue`, awaited, in asyncio or trio."""
-        queue, contents, options = self._prepare(job, args, arguments)
-        options.setdefault("attempts", job.options.attempts)
+        queue, contents, options = self._prepare_add(job, args, arguments)
         results = self._readers.of(queue.name)
         mark = results.offset
         (item_id,) = await wait_for_async(queue.add_soon(contents, **options))
@@ -203,8 +201,19 @@ class App(Kinds):
 
     def handle(self, job: Job[..., R], item_id: bytes | str) -> Handle[R]:
         """The handle of a job that was enqueued elsewhere, from its id."""
+        if not isinstance(job, Job):
+            raise InvalidArgument(f"job: {job!r} is not a job; declare it with @app.job")
         results = self._readers.of(job.options.queue)
         return Handle(job, results, results.expect(job.name, to_item_id(item_id), None))
+
+    def _prepare_add(
+        self, job: Job[..., Any], args: tuple[Any, ...], given: dict[str, Any]
+    ) -> tuple[Queue, bytes, dict[str, Any]]:
+        timeout = given.get("timeout")
+        queue, contents, options = self._prepare(job, args, given)
+        options.setdefault("attempts", job.options.attempts)
+        # The contents have it, too, for workers of before; any worker obeys that of the item.
+        return queue, contents, options | {"timeout": timeout}
 
     def _prepare(
         self, job: object, args: tuple[Any, ...], given: dict[str, Any]
@@ -219,12 +228,14 @@ class App(Kinds):
         timeout = to_timeout(options.pop("timeout", None))
         own = Own(timeout, options.get("backoff") is not None)
         contents = job.contents(args, given, own)
-        if "after" in options:
-            options["after"] = _ids_of(job, options["after"])
+        if (after := options.pop("after", None)) is not None:
+            options["after"] = _ids_of(job, after)
+        if options.get("delay", 0) is None:
+            del options["delay"]
         if (at := options.pop("at", None)) is not None:
             if "delay" in options:
                 raise InvalidArgument("at: delay was given, too; give one of the two")
-            options["delay"] = _until(at)
+            options["delay"] = to_delay(at)
         return self.client.queue(job.options.queue), contents, options
 
     # --- working ----------------------------------------------------------------------------------
@@ -254,7 +265,9 @@ class App(Kinds):
         item.has_backoff = False
         try:
             name, item.value, own = self._codec.open(item.contents)
-        except ValueError as error:
+        except RecursionError:
+            return _not_a_job("they are nested too deeply")
+        except Exception as error:  # noqa: BLE001  whatever it is, the item fails, not the worker
             return _not_a_job(str(error))
         kind = self._kinds.get(name)
         if kind is None:
@@ -287,7 +300,8 @@ def _mark_of(offset: int | None, options: Mapping[str, Any]) -> int | None:
 
 def _ids_of(job: Job[..., Any], after: Any) -> list[object]:
     """Of handles, or ids, of jobs in the same queue."""
-    listed = [after] if isinstance(after, Handle | bytes | str) else list(after)
+    is_one = isinstance(after, Handle | bytes | str) or not isinstance(after, Iterable)
+    listed = [after] if is_one else list(after)
     for each in listed:
         if isinstance(each, Handle) and each.job.options.queue != job.options.queue:
             raise InvalidArgument(
@@ -305,9 +319,3 @@ def _not_a_job(reason: str) -> Kind:
         raise ValueError(f"the contents are not those of a job: {reason}")
 
     return Kind("", fail, is_coroutine=False)
-
-
-def _until(at: object) -> timedelta:
-    if not isinstance(at, datetime) or at.tzinfo is None:
-        raise InvalidArgument(f"at: {at!r} is not a datetime with a time zone")
-    return max(at - datetime.now(UTC), timedelta())

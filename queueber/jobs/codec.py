@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from queueber.errors import InvalidArgument
 from queueber.worker.handlers.kinds import JobItem
+from queueber.worker.handlers.time_limit import to_timeout
 
 T = TypeVar("T")
 
@@ -45,6 +46,14 @@ class JobCodec(Protocol):
     def decode_result(self, result: bytes) -> Any: ...
 
 
+def to_own(timeout: Any, has_backoff: bool) -> Own:
+    """`ValueError` if no worker could keep to the time limit."""
+    try:
+        return Own(to_timeout(timeout), has_backoff)
+    except InvalidArgument as error:
+        raise ValueError(str(error)) from None
+
+
 class Codec(Protocol):
     def open(self, contents: bytes) -> Opened:
         """`ValueError` if the contents are not those of a job."""
@@ -64,12 +73,7 @@ class PlainJson:
             raise ValueError('an object with "job" was expected')  # noqa: TRY004  it is of data
         if not isinstance(args := found.get("args", {}), dict):
             raise ValueError('"args" is not an object')  # noqa: TRY004
-        timeout = found.get("timeout")
-        if timeout is not None and (
-            isinstance(timeout, bool) or not isinstance(timeout, int | float)
-        ):
-            raise ValueError('"timeout" is not a number')
-        return found["job"], args, Own(timeout, found.get("own_backoff") is True)
+        return found["job"], args, to_own(found.get("timeout"), found.get("own_backoff") is True)
 
     def of_job(
         self, job: str, parameters: Mapping[str, inspect.Parameter], returns: Any
@@ -89,7 +93,7 @@ class PlainJob:
             contents["own_backoff"] = True
         try:
             return _to_json(contents)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidArgument(f"{self._job}: an argument cannot be sent: {error}") from None
 
     def decode(self, args: Any) -> dict[str, Any]:

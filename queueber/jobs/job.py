@@ -87,7 +87,7 @@ class Job(NoHandler, Generic[P, R]):
         plain = function_of(function)
         self.module = getattr(plain, "__module__", "")
         hints = _hints(options.name, plain)
-        parameters = inspect.signature(function).parameters
+        parameters = _parameters(options.name, function)
         items = [name for name in parameters if _is_item(hints.get(name))]
         if len(items) > 1:
             raise InvalidArgument(f"{options.name}: {', '.join(items)} are both the item; give one")
@@ -178,6 +178,15 @@ def _hints(job: str, function: Callable[..., Any]) -> dict[str, Any]:
         raise InvalidArgument(
             f"{job}: a type of its function is not found: {error}; types must be importable from "
             "the module of the function"
+        ) from None
+
+
+def _parameters(job: str, function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except (ValueError, TypeError):
+        raise InvalidArgument(
+            f"{job}: {function!r} does not say which arguments it has; wrap it in a function"
         ) from None
 
 

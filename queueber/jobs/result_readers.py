@@ -6,6 +6,7 @@ there on, each result once, however many handles wait. A thread does so while an
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from weakref import WeakValueDictionary
@@ -13,10 +14,10 @@ from weakref import WeakValueDictionary
 from queueber.client import Client, Queue
 from queueber.client.transport.futures import answer_future, fail_future
 from queueber.clock import seconds
-from queueber.errors import NotFound, OutOfRange
+from queueber.errors import OutOfRange
 from queueber.ids import made_at_ms
 from queueber.limits import SECOND_MS
-from queueber.model import Column
+from queueber.model import Column, ItemState
 
 RESULTS_SCANNED_MAX = 100_000
 """How many results are read at most to find one that may be there already."""
@@ -24,9 +25,9 @@ RESULTS_SCANNED_MAX = 100_000
 _PAGE = 1000
 _WAIT_SECONDS = 1.0
 """How long one read waits for results."""
-_DEAD_CHECK_SECONDS = 1.0
-_DEAD_CHECKS_MAX = 100
-"""Handles that are looked for among dead letters in one check, the longest waiting first."""
+_CHECK_SECONDS = 1.0
+_CHECKS_MAX = 100
+"""Handles whose items are looked for in one check: in turn, if there are more."""
 _CLOCK_SLACK_MS = SECOND_MS
 """The log is ordered by the server's clock, which may be set back a little."""
 _WITHOUT = (Column.KEYS, Column.BATCHES, Column.ATTRIBUTES)
@@ -45,6 +46,21 @@ class JobDied(Exception):
         self.job = job
         self.error = error
         self.attempts = attempts
+
+
+class JobGone(Exception):
+    """There will be no result: the job is not in its queue any more, and has none. It was cancelled
+    or removed, its result was deleted, or its worker keeps no results.
+
+    Not a `QueueberError`: no call failed.
+    """
+
+    def __init__(self, job: str) -> None:
+        super().__init__(
+            f"{job} is not in its queue and has no result: it was cancelled or removed, its result "
+            "was deleted, or its worker keeps none"
+        )
+        self.job = job
 
 
 class Expected:
@@ -83,7 +99,7 @@ class QueueResults:
         self._waited: dict[bytes, Expected] = {}
         """Those that somebody waits for."""
         self._thread: threading.Thread | None = None
-        self._dead_checked_at = 0.0
+        self._checked_at = 0.0
         self.offset: int | None = None
         """The next result to read; None: nobody has waited yet."""
 
@@ -143,23 +159,23 @@ class QueueResults:
         if self.offset is None:
             return
         self._read_page(queue, self.offset, wait=_WAIT_SECONDS)
-        if seconds() > self._dead_checked_at + _DEAD_CHECK_SECONDS:
-            self._dead_checked_at = seconds()
-            for each in waited[:_DEAD_CHECKS_MAX]:
-                if each.outcome is None:
-                    self._check_dead(queue, each)
+        if seconds() > self._checked_at + _CHECK_SECONDS:
+            self._checked_at = seconds()
+            for each in self._next_to_check():
+                self._check(queue, each)
 
     def _read_behind(self, queue: Queue, behind: list[Expected]) -> None:
         """Read from the time on at which the first of these was added, up to where others are."""
         log = queue.results_stats()
         end = log.next_offset if self.offset is None else self.offset
-        for each in sorted(behind, key=lambda one: one.id):
-            start = _first_since(queue, log.first_offset, end, made_at_ms(each.id))
+        left = deque(sorted(behind, key=lambda one: one.id))
+        while left:
+            start = _first_since(queue, log.first_offset, end, made_at_ms(left[0].id))
             if end - start <= RESULTS_SCANNED_MAX:
                 break
             with self._lock:
                 self._end_waiting(
-                    each,
+                    left.popleft(),
                     OutOfRange(
                         f"more than {RESULTS_SCANNED_MAX} results came since this job was "
                         "enqueued; read them in order, with a reader of the queue's results"
@@ -174,7 +190,7 @@ class QueueResults:
             while start < end:
                 start = self._read_page(queue, start, before=end)
         with self._lock:
-            for each in behind:
+            for each in left:
                 each.is_ahead = True
 
     def _read_page(
@@ -191,19 +207,36 @@ class QueueResults:
                 self.offset = page.next_offset
         return max(page.next_offset, offset + 1) if before is not None else page.next_offset
 
-    def _check_dead(self, queue: Queue, expected: Expected) -> None:
-        """Dead letters are in the order of their ids, and a cursor points right after an id."""
-        before = (int.from_bytes(expected.id) - 1).to_bytes(len(expected.id))
+    def _next_to_check(self) -> list[Expected]:
+        """Those that were not looked for the longest."""
+        with self._lock:
+            turn = list(self._waited.values())[:_CHECKS_MAX]
+            for each in turn:
+                self._waited[each.id] = self._waited.pop(each.id)
+        return turn
+
+    def _check(self, queue: Queue, expected: Expected) -> None:
+        """Whether the item died, or is gone."""
         try:
-            found = queue.peek("dead", limit=1, after=before).items
-        except NotFound:
-            return
-        for item in found:
-            if item.id == expected.id:
-                died = JobDied(expected.job, item.last_error or item.reason, item.attempts)
-                with self._lock:
-                    # Not kept: somebody may redrive it.
-                    self._end_waiting(expected, died)
+            found = queue.find(expected.id)
+        except OutOfRange as error:
+            outcome: bytes | Exception = error
+        else:
+            if found is None:
+                outcome = JobGone(expected.job)
+            elif found.result is not None:
+                outcome = found.result.result
+            elif found.item is not None and found.state is ItemState.DEAD:
+                item = found.item
+                outcome = JobDied(expected.job, item.last_error or item.reason, item.attempts)
+            else:
+                return
+        with self._lock:
+            if isinstance(outcome, bytes):
+                self._end(expected, outcome)
+            else:
+                # Not kept: somebody may redrive it.
+                self._end_waiting(expected, outcome)
 
     def _end(self, expected: Expected, result: bytes) -> None:
         expected.outcome = result

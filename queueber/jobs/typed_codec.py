@@ -5,13 +5,14 @@ more. Models of pydantic may, too: they validate and dump themselves.
 """
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from queueber.errors import InvalidArgument
-from queueber.jobs.codec import Opened, Own, T
+from queueber.jobs.codec import Opened, Own, T, to_own
 from queueber.worker.handlers.kinds import JobItem
 
 
@@ -48,7 +49,7 @@ class TypedJson:
             found = _decode_contents(contents)
         except msgspec.MsgspecError as error:
             raise ValueError(str(error)) from None
-        return found.job, found.args, Own(found.timeout, found.own_backoff)
+        return found.job, found.args, to_own(found.timeout, found.own_backoff)
 
     def of_job(
         self, job: str, parameters: Mapping[str, inspect.Parameter], returns: Any
@@ -88,7 +89,7 @@ class TypedJob:
 
     def encode(self, arguments: Mapping[str, Any], own: Own) -> bytes:
         try:
-            args = _ENCODER.encode(arguments)
+            args = _encode(arguments)
             # Decoded as a worker will: what passes here passes there.
             self._args.decode(args)
         except _REFUSED as error:
@@ -105,13 +106,33 @@ class TypedJob:
         return lambda item: function(**decode(item.value))
 
     def encode_result(self, returned: object) -> bytes:
-        return _ENCODER.encode(returned)
+        return _encode(returned)
 
     def decode_result(self, result: bytes) -> Any:
         try:
             return self._result.decode(result)
         except _REFUSED as error:
             raise TypeError(f"the result of {self._job} has another type: {_told(error)}") from None
+
+
+def _encode(value: Any) -> bytes:
+    """As JSON. msgspec writes what JSON has no number for as null: a worker would get None."""
+    encoded = _ENCODER.encode(value)
+    if b"null" in encoded:
+        _check_finite(msgspec.to_builtins(value, enc_hook=_to_plain))
+    return encoded
+
+
+def _check_finite(plain: Any) -> None:
+    left = [("", plain)]
+    while left:
+        path, each = left.pop()
+        if isinstance(each, float) and not math.isfinite(each):
+            raise ValueError(f"JSON has no {each} - at `${path}`")
+        if isinstance(each, dict):
+            left += [(f"{path}.{name}", value) for name, value in each.items()]
+        elif isinstance(each, list | tuple):
+            left += [(f"{path}[{at}]", value) for at, value in enumerate(each)]
 
 
 def _giving(default: object) -> Any:
@@ -121,6 +142,6 @@ def _giving(default: object) -> Any:
 def _told(error: BaseException) -> str:
     """`Expected x, got y - at $.width` as `width: expected x, got y`."""
     told, _, path = str(error).partition(" - at `$")
-    told = told[:1].lower() + told[1:]
+    told = told if told[:2].isupper() else told[:1].lower() + told[1:]
     name = path.rstrip("`").lstrip(".")
     return f"{name}: {told}" if name else told

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from queueber.errors import InvalidArgument
 from queueber.limits import PRIORITY_DEFAULT
 from queueber.model.results import Receipt
 
@@ -46,12 +47,18 @@ def receipt_attributes(queue: str, receipt: Receipt) -> dict[str, str]:
 
 
 def callback_receipt(attributes: Mapping[str, str]) -> Receipt:
-    """The receipt that the item of a callback came with, from its attributes. Raises `KeyError` if
+    """The receipt that the item of a callback came with, from its attributes. `InvalidArgument` if
     the item is of no callback."""
-    own = {name: attributes[_PREFIX + name] for name in ("batch", *_COUNTS)}
-    added, done, dead = (int(own[name]) for name in _COUNTS)
-    digests = {
-        f"{name}_digest": bytes.fromhex(attributes[f"{_PREFIX}{name}_digest"]) for name in _COUNTS
-    }
+    try:
+        own = {name: attributes[_PREFIX + name] for name in ("batch", *_COUNTS)}
+        added, done, dead = (int(own[name]) for name in _COUNTS)
+        digests = {
+            f"{name}_digest": bytes.fromhex(attributes[f"{_PREFIX}{name}_digest"])
+            for name in _COUNTS
+        }
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise InvalidArgument(
+            f"attributes: they are not those of the item of a callback: {error!r}"
+        ) from None
     live = added - done - dead
     return Receipt(own["batch"], added, done, dead, live, complete=True, **digests)

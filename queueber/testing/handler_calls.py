@@ -35,6 +35,7 @@ from queueber.worker.worker_settings import (
     SerializerName,
     WorkerSettings,
     is_coroutine_function,
+    to_listed,
 )
 
 ids = IdSource(Random())
@@ -172,7 +173,7 @@ def run_handler(
         loop=loop,
         serializer=serializer,
         deserializer=deserializer,
-        middleware=tuple(middleware),
+        middleware=to_listed("middleware", middleware, "middleware"),
     )
     if isinstance(settings.find_handler(), Kinds):
         raise InvalidArgument("handler: it is an app; enqueue jobs within queueber.testing.inline")

@@ -14,7 +14,7 @@ from queueber.testing.handler_calls import HandlerCalls, check_attempts, inline_
 from queueber.testing.inline_jobs import InlineJobs
 from queueber.testing.inline_queue import InlineClient
 from queueber.worker.handlers.middleware import Middleware
-from queueber.worker.worker_settings import LoopName
+from queueber.worker.worker_settings import LoopName, to_listed
 
 ATTEMPTS_MAX = QueueSettings().attempts_max
 
@@ -40,7 +40,10 @@ def inline(
     """
     check_attempts("attempts_max", attempts_max)
     settings = inline_settings(
-        app, weights=app.queue_weights(), loop=loop, middleware=tuple(middleware)
+        app,
+        weights=app.queue_weights(),
+        loop=loop,
+        middleware=to_listed("middleware", middleware, "middleware"),
     )
     jobs = InlineJobs(app, HandlerCalls(settings), attempts_max)
     with app.sent_to(InlineClient(jobs), jobs.results):

@@ -70,6 +70,8 @@ class Counters:
     def __init__(self) -> None:
         self.done = self.failed = self.died = self.refused = self.unknown = self.released = 0
         self.abandoned = self.unreported = self.timed_out = self.stuck = self.unknown_jobs = 0
+        self.stuck_slots = 0
+        """How many of the `concurrency` handlers do not work because of those that are stuck."""
         self.is_connected: bool | None = None
         """None until the first call was answered or failed."""
 

@@ -26,6 +26,7 @@ from queueber.worker.worker_settings import (
     SerializerName,
     Until,
     WorkerSettings,
+    to_listed,
     to_weights,
 )
 
@@ -139,7 +140,7 @@ class Worker:
             keeps_results=results,
             serializer=serializer,
             deserializer=deserializer,
-            middleware=tuple(middleware),
+            middleware=to_listed("middleware", middleware, "middleware"),
             on_lease_lost=on_lease_lost,
             token=token,
             tls=to_tls(tls),

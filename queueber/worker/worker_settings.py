@@ -8,7 +8,7 @@ import importlib
 import inspect
 import json
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args
 
@@ -147,15 +147,6 @@ class WorkerSettings:
         if self.serializer is not None or self.deserializer is not None:
             raise InvalidArgument("serializer: an app has its own; the types of a job say how")
 
-    @property
-    def timeout_seconds_max(self) -> float | None:
-        """How long a handler may run at most, as far as is known; None: without end."""
-        found = None if isinstance(self.handler, str) else self.handler
-        if not isinstance(found, Kinds):
-            return self.timeout_seconds
-        limits = [kind.timeout_seconds or self.timeout_seconds for kind in found.all_kinds()]
-        return None if None in limits else max(each or 0 for each in limits)
-
     def find_middleware(self) -> list[Middleware]:
         """What was given by name is imported here."""
         return [_to_middleware(each) for each in self.middleware]
@@ -205,11 +196,22 @@ def to_weights(queues: Mapping[str, int] | Sequence[str] | None) -> Mapping[str,
     """Names without weights have equal ones."""
     if queues is None:
         return {}
-    if not queues:
+    if queues in ("", (), [], {}):
         raise InvalidArgument("queues: there are none; name at least one")
     if isinstance(queues, str):
         raise InvalidArgument(f"queues: {queues!r} is one name; give a list of names, or queue=")
-    return dict(queues) if isinstance(queues, Mapping) else dict.fromkeys(queues, 1)
+    if isinstance(queues, Mapping):
+        return dict(queues)
+    names = to_listed("queues", queues, "names")
+    for name in names:
+        _check_text("queues", name)
+    return dict.fromkeys(names, 1)
+
+
+def to_listed(argument: str, given: Any, what: str) -> tuple[Any, ...]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InvalidArgument(f"{argument}: {given!r} is no list of {what}")
+    return tuple(given)
 
 
 def _check_weights(weights: object) -> None:

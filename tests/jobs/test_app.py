@@ -14,7 +14,7 @@ import trio.lowlevel
 
 import queueber
 from queueber.testing import ServerProcess
-from queueber.worker.pool import unknown_kinds
+from queueber.worker.pool import poller, unknown_kinds
 from queueber.worker.worker_settings import resolve
 from tests.jobs import samples
 from tests.worker.conftest import WAIT_SECONDS, running
@@ -144,6 +144,8 @@ def test_each_job_has_a_time_limit_of_its_own(
     unlimited = app.enqueue(patient, short=False)
     own = app.enqueue(patient, short=True, timeout=0.2)
     late = app.enqueue(brief, short=True)
+    limits = [item.timeout_ms for item in app.client.queue(name).peek("ready").items]
+    assert limits == [0, 200, 0]
 
     stats = work(app, concurrency=4)
     release.set()
@@ -193,6 +195,21 @@ def test_unknown_kinds_are_kept_for_a_while_then_released_logged_and_counted(
     assert unknown.result(WAIT_SECONDS) == 1
 
 
+def test_contents_that_no_codec_can_open_fail_and_the_worker_goes_on(
+    app: queueber.App, name: str
+) -> None:
+    @app.job("known", queue=name)
+    def known() -> None: ...
+
+    app.client.queue(name).add(b'{"job":"known","args":' + b"[" * 50_000)
+    app.enqueue(known)
+    stats = work(app)
+
+    assert (stats.done, stats.failed) == (1, 1)
+    (dead,) = app.client.queue(name).peek("dead").items
+    assert "are not those of a job: they are nested too deeply" in dead.last_error
+
+
 @pytest.mark.parametrize("until", ["empty", "done"])
 def test_a_run_ends_though_unknown_kinds_are_left(app: queueber.App, name: str, until: Any) -> None:
     @app.job("known", queue=name)
@@ -204,6 +221,74 @@ def test_a_run_ends_though_unknown_kinds_are_left(app: queueber.App, name: str, 
 
     assert (stats.done, stats.unknown_jobs) == (0, 1)
     assert app.client.queue(name).stats().ready == 1
+
+
+@pytest.mark.parametrize("until", ["empty", "done"])
+def test_a_run_ends_though_more_unknown_kinds_are_left_than_a_worker_keeps(
+    app: queueber.App, name: str, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are released at its end: before, it would lease them again and again."""
+    monkeypatch.setattr(unknown_kinds, "UNKNOWN_ITEMS_MAX", 10)
+    monkeypatch.setattr(unknown_kinds, "UNKNOWN_KIND_MS", 100)
+
+    @app.job("known", queue=name)
+    def known() -> None: ...
+
+    app.client.queue(name).add([b'{"job":"new","args":{"x":1}}'] * 50)
+    app.enqueue(known)
+
+    with running(app.worker(progress=False), until=until) as ended:
+        stats = ended.result(WAIT_SECONDS)
+
+    assert (stats.done, stats.unknown_jobs) == (1, 50)
+    assert app.client.queue(name).stats().ready == 50
+
+
+def test_a_run_that_can_keep_no_more_unknown_kinds_ends(
+    app: queueber.App, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unknown_kinds, "UNKNOWN_ITEMS_MAX_UNTIL", 20)
+
+    @app.job("known", queue=name)
+    def known() -> None: ...
+
+    app.client.queue(name).add([b'{"job":"new"}'] * 50)
+    with (
+        structlog.testing.capture_logs() as logs,
+        running(app.worker(progress=False), until="done") as ended,
+    ):
+        stats = ended.result(WAIT_SECONDS)
+
+    assert 20 <= stats.unknown_jobs <= 50
+    assert app.client.queue(name).stats().ready == 50
+    (told,) = [line for line in logs if line["event"] == "too_many_unknown_jobs"]
+    assert told["log_level"] == "warning"
+
+
+def test_runs_until_done_do_not_wait_for_what_each_other_keeps(
+    app: queueber.App, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each lets the other have what it keeps, after a while, so that one of them can end."""
+    monkeypatch.setattr(unknown_kinds, "UNKNOWN_KIND_MS", 50)
+    monkeypatch.setattr(poller, "_POLL_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(poller, "_LET_GO_SECONDS", (0.2, 0.2))
+
+    @app.job("known", queue=name)
+    def known() -> None: ...
+
+    queue = app.client.queue(name)
+    queue.add([b'{"job":"new"}'] * 4)
+    first = queue.poll()
+    with running(app.worker(progress=False), until="done") as ended:
+        give_up_at = time.monotonic() + WAIT_SECONDS
+        while queue.stats().leased < 4:
+            assert time.monotonic() < give_up_at
+        kept = queue.poll(3, wait=WAIT_SECONDS)
+        assert len(kept) == 3
+        assert not ended.done()
+        for lease in first, kept:
+            lease.release(list(lease))
+        assert ended.result(WAIT_SECONDS).unknown_jobs == 7
 
 
 def test_a_run_until_empty_works_on_what_its_jobs_enqueue_in_other_queues(

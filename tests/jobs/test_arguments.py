@@ -15,6 +15,7 @@ from queueber.jobs.codec import Own
 from queueber.jobs.job import Job
 from queueber.testing import inline
 from queueber.worker.handlers.kinds import JobItem, Kind
+from queueber.worker.handlers.log_context import LogContext
 from queueber.worker.handlers.work_item import HeldLease
 
 
@@ -88,6 +89,12 @@ def call(app: queueber.App, contents: bytes) -> Any:
     assert isinstance(kind, Kind)
     item.kind = kind
     return kind.handler(item)
+
+
+def opened(app: queueber.App, contents: bytes) -> JobItem:
+    item = item_of(contents)
+    app.kind_of(item)
+    return item
 
 
 def test_arguments_arrive_as_the_types_that_they_are_annotated_with(app: queueber.App) -> None:
@@ -192,8 +199,24 @@ def test_without_msgspec_names_are_checked_and_types_are_not(plain_app: queueber
         job.contents(("x", object()), {})
 
 
+DEEP = b'{"job":"resize","args":{"path":' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
+
+
 @pytest.mark.parametrize(
-    "contents", [b"", b"bytes", b"3", b"{}", b'{"job": 3}', b'{"job":"resize","args":3}']
+    "contents",
+    [
+        b"",
+        b"bytes",
+        b"\xff",
+        b"3",
+        b"{}",
+        b'{"job": 3}',
+        b'{"job":"resize","args":3}',
+        b'{"job":"resize","timeout":-1}',
+        b'{"job":"resize","timeout":1e300}',
+        b'{"job":"resize","timeout":1' + b"0" * 400 + b"}",
+        DEEP,
+    ],
 )
 @pytest.mark.parametrize("kind", ["app", "plain_app"])
 def test_contents_that_are_no_job_fail(
@@ -204,6 +227,47 @@ def test_contents_that_are_no_job_fail(
 
     with pytest.raises((ValueError, msgspec.ValidationError)):
         call(app, contents)
+
+
+@pytest.mark.parametrize("kind", ["app", "plain_app"])
+def test_contents_that_are_nested_too_deeply_fail(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    app: queueber.App = request.getfixturevalue(kind)
+    job = app.job("resize")(resize)
+    nested: Any = []
+    for _ in range(100_000):
+        nested = [nested]
+
+    with pytest.raises(ValueError, match="those of a job: they are nested too deeply"):
+        call(app, DEEP)
+    with pytest.raises(queueber.InvalidArgument, match=r"resize: .*maximum recursion depth"):
+        job.contents((nested, 1), {})
+    while nested:
+        nested = nested[0]  # freed one by one
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+@pytest.mark.parametrize("kind", ["app", "plain_app"])
+def test_numbers_that_json_does_not_have_are_refused(
+    kind: str, number: float, request: pytest.FixtureRequest
+) -> None:
+    """Else a worker would get None, and so would whoever waits for the result."""
+    app: queueber.App = request.getfixturevalue(kind)
+
+    def measure(values: Any, more: float | None = None) -> Any:
+        return values
+
+    job = app.job("measure")(measure)
+    with pytest.raises(queueber.InvalidArgument, match=r"measure: .*JSON"):
+        job.contents((1, number), {})
+    if kind == "app":
+        with pytest.raises(queueber.InvalidArgument, match=r"measure: values\.a\[1\]: JSON has no"):
+            job.contents(({"a": [None, number]},), {})
+        assert call(app, job.contents(({"a": [None, 1]},), {})) == b'{"a":[null,1]}'
+    handler = app.job("tell")(lambda: number).kind().handler
+    with pytest.raises(ValueError, match="JSON"):
+        handler(opened(app, b'{"job":"tell"}'))
 
 
 def test_a_job_of_another_name_is_unknown(app: queueber.App) -> None:
@@ -261,6 +325,7 @@ def two_items(one: queueber.WorkItem, other: queueber.WorkItem) -> None: ...
         ({"timeout": "soon"}, resize, "timeout: 'soon' is not a number of seconds"),
         ({"backoff": []}, resize, "backoff: give 1 to 100 delays in seconds"),
         ({"backoff": [-1]}, resize, "backoff: -1 is outside"),
+        ({}, dict, "x: <class 'dict'> does not say which arguments it has; wrap it in a function"),
         ({"queue": 3}, resize, "queue: 3 is not text; it must be str"),
     ],
 )
@@ -367,8 +432,81 @@ def test_only_jobs_of_the_app_are_enqueued(app: queueber.App) -> None:
 
     with pytest.raises(queueber.InvalidArgument, match="is not a job of this app"):
         app.enqueue(other, "x", 1)
-    with pytest.raises(queueber.InvalidArgument, match=r"at: .* is not a datetime with"):
-        app.enqueue(app.job("resize")(resize), "x", 1, at=datetime(2026, 1, 1))  # noqa: DTZ001
+    with pytest.raises(queueber.InvalidArgument, match="job: 5 is not a job; declare it with"):
+        app.handle(5, b"i" * 16)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"at": datetime(2026, 1, 1)}, "at: 2026-01-01 00:00:00 has no time zone"),  # noqa: DTZ001
+        ({"at": "soon"}, "at: 'soon' is not a datetime"),
+        ({"at": datetime(9999, 1, 1, tzinfo=UTC)}, "at: 9999-01-01 00:00:00+00:00 is too far away"),
+        ({"at": datetime(2030, 1, 1, tzinfo=UTC), "delay": 1}, "at: delay was given, too"),
+        ({"after": 5}, "after: 5 is not an id of 16 bytes"),
+        ({"after": [5]}, "after: 5 is not an id of 16 bytes"),
+        ({"delay": float("nan")}, "delay: nan is not a number of seconds"),
+        ({"timeout": float("nan")}, "timeout: nan is outside"),
+        ({"backoff": [1] * 17}, "backoff: it has 17 delays; give 1 to 16"),
+        ({"attempts": 1.5}, "attempts: 1.5 is not a number"),
+    ],
+)
+def test_options_that_are_wrong_are_named_before_anything_is_sent(
+    app: queueber.App, options: dict[str, Any], told: str
+) -> None:
+    job = app.job("resize")(resize)
+
+    with inline(app) as jobs, pytest.raises(queueber.InvalidArgument) as caught:
+        app.enqueue(job, "x", 1, **options)
+
+    assert str(caught.value).startswith(told)
+    assert not jobs.ran
+
+
+def test_options_that_are_none_are_not_given(app: queueber.App) -> None:
+    job = app.job("resize")(resize)
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("after", "after_batch", "at", "attempts", "backoff", "batch", "delay", "expires", "key")
+    )
+
+    with inline(app):
+        assert app.enqueue(job, "x", 1, timeout=None, **nothing).result() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"queues": 5}, "queues: 5 is no list of names"),
+        ({"queues": [5]}, "queues: 5 is not text; it must be str"),
+        ({"queues": [["a"]]}, "queues: ['a'] is not text; it must be str"),
+        ({"middleware": LogContext()}, "middleware: <queueber.worker.handlers.log_context"),
+        ({"middleware": "shop:Log"}, "middleware: 'shop:Log' is no list of middleware"),
+        ({"middleware": None}, "middleware: None is no list of middleware"),
+    ],
+)
+def test_options_of_a_worker_that_are_wrong_are_named(
+    app: queueber.App, options: dict[str, Any], told: str
+) -> None:
+    app.job("resize")(resize)
+
+    with pytest.raises(queueber.InvalidArgument) as caught:
+        app.worker(**options)
+
+    assert str(caught.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"queueber.batch": "b", "queueber.added": "x", "queueber.done": "1", "queueber.dead": "0"},
+    ],
+)
+def test_attributes_of_no_callback_have_no_receipt(attributes: dict[str, str]) -> None:
+    with pytest.raises(
+        queueber.InvalidArgument, match="attributes: they are not those of the item"
+    ):
+        queueber.callback_receipt(attributes)
 
 
 def test_a_worker_needs_jobs(app: queueber.App) -> None:

@@ -50,7 +50,11 @@ def test_a_handle_that_waits_in_vain_says_how_long(app: queueber.App, double: Do
     assert handle.result(WAIT_SECONDS) == Size(8)
 
 
-def test_results_are_awaited_in_asyncio(app: queueber.App, double: Double) -> None:
+def test_results_are_awaited_in_asyncio(
+    app: queueber.App, double: Double, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading, "Timer", None)  # a thread for each that waits
+
     async def main() -> tuple[Size, Size]:
         handles = [await app.enqueue_async(double, width) for width in (1, 2)]
         with pytest.raises(TimeoutError, match="has no result after"):
@@ -66,6 +70,8 @@ def test_results_are_awaited_in_trio(app: queueber.App, double: Double) -> None:
         handle = await app.enqueue_async(double, 3)
         with trio.move_on_after(0.05):
             await handle
+        with pytest.raises(TimeoutError, match=r"has no result after 0\.05 s"):
+            await handle.result_async(0.05)
         await trio.to_thread.run_sync(work, app)
         return await handle
 
@@ -177,6 +183,79 @@ def test_a_result_that_is_far_back_is_not_looked_for(
 
     with pytest.raises(queueber.OutOfRange, match="more than 5 results came since this job was"):
         handle.result(WAIT_SECONDS)
+
+    # Whoever waits beside it may still get a result; it itself is told so again.
+    monkeypatch.setattr(result_readers, "_CLOCK_SLACK_MS", 0)
+    late = app.enqueue(double, 4)
+    results = handle._results
+    results._read_behind(app.client.queue(double.options.queue), [late._expected, handle._expected])
+    assert (late._expected.is_ahead, handle._expected.is_ahead) == (True, False)
+    with pytest.raises(queueber.OutOfRange):
+        handle.result(WAIT_SECONDS)
+    work(app)
+    assert late.result(WAIT_SECONDS) == Size(8)
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handles look for their items all the time."""
+    monkeypatch.setattr(result_readers, "_WAIT_SECONDS", 0.02)
+    monkeypatch.setattr(result_readers, "_CHECK_SECONDS", 0)
+
+
+@pytest.mark.usefixtures("often")
+def test_handles_that_are_more_than_one_check_looks_for_take_turns(
+    app: queueber.App, double: Double, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(result_readers, "_CHECKS_MAX", 1)
+    waiting = [app.enqueue(double, width, delay=3600) for width in range(3)]
+    dead = app.enqueue(double, 4, expires=0.001)
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each.result_async(3600)) for each in waiting]
+            await asyncio.sleep(0)
+            with pytest.raises(queueber.JobDied):
+                await dead.result_async(WAIT_SECONDS)
+            for task in tasks:
+                task.cancel()
+
+    asyncio.run(main())
+
+
+@pytest.mark.usefixtures("often")
+def test_a_job_that_is_gone_says_so(app: queueber.App, double: Double) -> None:
+    queue = app.client.queue(double.options.queue)
+    cancelled, dropped = app.enqueue(double, 1), app.enqueue(double, 2)
+    queue.cancel(cancelled.id)
+    with pytest.raises(queueber.JobGone, match="double is not in its queue and has no result: it"):
+        cancelled.result(WAIT_SECONDS)
+
+    app.worker(progress=False, results=False).run(until="empty")
+    with pytest.raises(queueber.JobGone):
+        dropped.result(WAIT_SECONDS)
+    with pytest.raises(queueber.JobGone):
+        app.handle(double, bytes(16)).result(WAIT_SECONDS)
+
+
+@pytest.mark.usefixtures("often")
+def test_a_job_that_waits_for_whatever_it_may_is_not_gone(
+    app: queueber.App, double: Double
+) -> None:
+    name = double.options.queue
+    queue = app.client.queue(name)
+    ready = app.enqueue(double, 1)
+    app.client.configure_queue(name, cap_by="customer", cap_by_concurrency_max=1)
+    capped = [queue.add(double.contents((1,), {}), attributes={"customer": "a"})[0] for _ in "ab"]
+    after = app.enqueue(double, 2, after=ready)
+    lease = queue.poll(10)
+    assert queue.stats().parked + queue.stats().waiting == 2
+
+    handles = [ready, after, *(app.handle(double, each) for each in capped)]
+    for handle in handles:
+        with pytest.raises(TimeoutError):
+            handle.result(0.1)
+    lease.release(list(lease))
 
 
 def test_whoever_waits_when_the_app_is_closed_gets_an_error_or_goes_on(

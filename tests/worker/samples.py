@@ -1,5 +1,6 @@
 """Handlers that worker processes of the tests import."""
 
+import ctypes
 import os
 import signal
 import time
@@ -63,6 +64,13 @@ async def block_at_first(item: queueber.WorkItem) -> bytes:
     if item.contents == b"hang" and item.attempt == 1:
         time.sleep(3600)  # noqa: ASYNC251  it is what the test is about
     return b"%d" % os.getpid()
+
+
+def keep_the_interpreter(item: queueber.WorkItem) -> bytes:
+    """As foreign code that never lets go of it: `hang` for ever, at its first attempt."""
+    if item.attempt == 1:
+        ctypes.PyDLL(None).usleep(3_600_000_000 if item.contents == b"hang" else 900_000)
+    return b"%d" % item.attempt
 
 
 class Marks(queueber.Middleware):

@@ -55,6 +55,24 @@ async def wait_for_async(future: "Future[T]") -> T:
     return future.result()
 
 
+async def wait_for_async_up_to(future: "Future[T]", seconds: float) -> T | None:
+    """As `wait_for_async`; None: there is nothing after so many seconds. The timer is that of the
+    loop that waits, and an error of the future, also `TimeoutError`, is raised as it is."""
+    if sniffio.current_async_library() == "asyncio":
+        try:
+            async with asyncio.timeout(seconds) as timer:
+                return await wait_for_async(future)
+        except TimeoutError:
+            if not timer.expired():
+                raise
+        return None
+    import trio
+
+    with trio.move_on_after(seconds):
+        return await wait_for_async(future)
+    return None
+
+
 def ignore_outcome(future: "Future[Any]") -> None:
     """Nobody waits for it: an error is not reported as one that was never looked at."""
     future.add_done_callback(lambda done: done.cancelled() or done.exception())

@@ -1,5 +1,7 @@
 """How long handlers take, and how many fail, as metrics of OpenTelemetry."""
 
+from weakref import WeakKeyDictionary
+
 from queueber.clock import seconds
 from queueber.version import VERSION
 from queueber.worker.handlers.middleware import Middleware
@@ -7,7 +9,8 @@ from queueber.worker.handlers.work_item import WorkItem
 
 
 class HandlerMetrics(Middleware):
-    """Records `messaging.process.duration`, a histogram of seconds, for every call of the handler.
+    """Records `messaging.process.duration`, a histogram of seconds, for every call of the handler
+    that returns, raises or takes too long.
 
     Its attributes are the queue, the job of an app, and for failures `error.type`. It needs
     `queueber[otel]`, and a meter provider that the program has set up.
@@ -20,7 +23,8 @@ class HandlerMetrics(Middleware):
             "messaging.system": "queueber",
             "messaging.operation.type": "process",
         }
-        self._began: dict[WorkItem, float] = {}
+        # Weakly: a coroutine whose lease is lost is cancelled, and neither returns nor fails.
+        self._began: WeakKeyDictionary[WorkItem, float] = WeakKeyDictionary()
         self._durations = get_meter("queueber", VERSION).create_histogram(
             "messaging.process.duration", unit="s", description="How long a handler took."
         )

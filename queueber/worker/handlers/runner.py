@@ -35,7 +35,8 @@ class Runner:
         self._call_soon = call_soon
         self._on_finished = on_finished
         self._limit = limit
-        self._stuck: set[WorkItem] = set()
+        self._stuck: dict[WorkItem, float] = {}
+        """With each item the time limit of its handler, which still runs."""
         self._waiting: SimpleQueue[WorkItem | None] = SimpleQueue()
         self._finished: deque[Finished] = deque()
         self._is_wakeup_pending = False
@@ -49,9 +50,24 @@ class Runner:
     def stuck(self) -> int:
         """Handlers that ran longer than their time limit, cannot be ended, and still run.
 
-        Each takes up one of the `concurrency` slots. Their items were reported as failed.
+        Their items were reported as failed.
         """
         return len(self._stuck)
+
+    @property
+    def stuck_slots(self) -> int:
+        """How many of the `concurrency` slots these take up."""
+        return self.stuck
+
+    @property
+    def stuck_limit(self) -> float:
+        """The longest time limit of these."""
+        return max(self._stuck.copy().values(), default=0)
+
+    @property
+    def time_left(self) -> float:
+        """In how many seconds the last handler that has a time limit has to end; else 0."""
+        return 0 if self._limit is None else max(self._limit.time_left(), 0)
 
     def put(self, items: Sequence[WorkItem]) -> None:
         """Handle these items, in order, as soon as handlers are free."""
@@ -92,17 +108,17 @@ class Runner:
     ) -> None:
         """Fail the item of a handler that cannot be ended."""
         # Marked before it is taken out: a handler that ends now finds the mark, and removes it.
-        self._stuck.add(item)
-        if limit.end(item):
+        self._stuck[item] = deadline.limit_seconds
+        if limit.end(item, is_given_up=True):
             more = "it could not be ended, and still runs"
             self._finish(item, limit.failure(item, deadline, stack, more=more))
         else:
-            self._stuck.discard(item)
+            self._stuck.pop(item, None)
 
     def _has_ended(self, limit: TimeLimit, item: WorkItem) -> None:
         """The handler has ended. If it was given up, its slot is free again."""
         if not limit.end(item):
-            self._stuck.discard(item)
+            self._stuck.pop(item, None)
 
     def _next(self) -> WorkItem | None:
         """The next item that waits, if any."""

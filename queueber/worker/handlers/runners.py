@@ -9,6 +9,7 @@ from queueber.worker.handlers import coroutine_runners, work_item
 from queueber.worker.handlers.kinds import JobItem, Kinds, call_kind
 from queueber.worker.handlers.middleware import Chain
 from queueber.worker.handlers.runner import OnFinished, Runner
+from queueber.worker.handlers.shared_deadlines import SharedDeadlines
 from queueber.worker.handlers.spans import Tracing
 from queueber.worker.handlers.thread_runner import ThreadRunner
 from queueber.worker.handlers.time_limit import TimeLimit
@@ -31,8 +32,20 @@ class BothRunners:
 
     @property
     def stuck(self) -> int:
+        return self._threads.stuck + self._tasks.stuck
+
+    @property
+    def stuck_slots(self) -> int:
         """Of the one with more of them: when all of its slots are taken up, its kinds rest."""
         return max(self._threads.stuck, self._tasks.stuck)
+
+    @property
+    def stuck_limit(self) -> float:
+        return max(self._threads.stuck_limit, self._tasks.stuck_limit)
+
+    @property
+    def time_left(self) -> float:
+        return max(self._threads.time_left, self._tasks.time_left)
 
     def put(self, items: Sequence[WorkItem]) -> None:
         tasks: list[WorkItem] = []
@@ -65,13 +78,15 @@ class BothRunners:
         await asyncio.gather(self._threads.watch_time(), self._tasks.watch_time())
 
 
-def make_runner(settings: WorkerSettings, on_finished: OnFinished) -> Runner | BothRunners:
+def make_runner(
+    settings: WorkerSettings, on_finished: OnFinished, shared: SharedDeadlines | None = None
+) -> Runner | BothRunners:
     handler: Any = settings.find_handler()
     chain = Chain([Tracing(), *settings.find_middleware()], settings.source)
 
     def new_limit() -> TimeLimit:
         own = attrgetter("timeout")
-        return TimeLimit(settings.timeout_seconds, chain.on_error, own_limit=own)
+        return TimeLimit(settings.timeout_seconds, chain.on_error, own_limit=own, shared=shared)
 
     if not isinstance(handler, Kinds):
         # Messages have no time limits of their own.

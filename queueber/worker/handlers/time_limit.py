@@ -14,6 +14,7 @@ from typing import Any
 
 from queueber.clock import seconds
 from queueber.worker.handlers.error_text import OWN_FOLDERS, headline
+from queueber.worker.handlers.shared_deadlines import SharedDeadlines
 from queueber.worker.handlers.work_item import (
     Duration,
     Failed,
@@ -56,6 +57,8 @@ class Deadline:
     limit_seconds: float
     cancelled_at: float | None = None
     """When it was cancelled because it was late."""
+    slot: int | None = None
+    """Where `at` is told to the parent of a worker process."""
 
 
 def to_timeout(timeout: Duration | None) -> float | None:
@@ -71,8 +74,10 @@ class TimeLimit:
         on_error: OnError | None = None,
         *,
         own_limit: Callable[[Any], float | None] | None = None,
+        shared: SharedDeadlines | None = None,
     ) -> None:
-        """`own_limit` is asked for the limit of each item; None: `limit_seconds`, if there is."""
+        """`own_limit` is asked for the limit of each item; None: `limit_seconds`, if there is.
+        `shared` tells the parent of a worker process."""
         self._limit_seconds = limit_seconds
         self._own_limit = own_limit
         self.is_for: Callable[[Any], object] = own_limit or (lambda _: True)
@@ -80,6 +85,7 @@ class TimeLimit:
         if limit_seconds is not None:
             self.is_for = lambda _: True
         self._on_error = on_error
+        self._shared = shared
         self._running: dict[WorkItem, Deadline] = {}
 
     def begin(self, item: WorkItem) -> Deadline:
@@ -88,12 +94,25 @@ class TimeLimit:
         if limit is None:
             limit = self._limit_seconds
         assert limit is not None
-        deadline = self._running[item] = Deadline(seconds() + limit, limit)
+        deadline = Deadline(seconds() + limit, limit)
+        if self._shared is not None:
+            deadline.slot = self._shared.begin(deadline.at)
+        self._running[item] = deadline
         return deadline
 
-    def end(self, item: WorkItem) -> bool:
+    def end(self, item: WorkItem, *, is_given_up: bool = False) -> bool:
         """Called when the handler has ended, or is given up. False: the other came first."""
-        return self._running.pop(item, None) is not None
+        deadline = self._running.pop(item, None)
+        if deadline is None:
+            return False
+        # One that is given up may still take hold of the interpreter, until its process ends.
+        if deadline.slot is not None and self._shared is not None and not is_given_up:
+            self._shared.end(deadline.slot)
+        return True
+
+    def time_left(self) -> float:
+        """In how many seconds the last of the handlers that have a limit has to end."""
+        return max((each.at for each in self._running.copy().values()), default=0) - seconds()
 
     def late(self, item: WorkItem) -> Deadline | None:
         """The deadline of an item whose handler still runs, though that is over."""

@@ -43,7 +43,7 @@ class HeldLease:
 class WorkItem(Item):
     """An item as a handler gets it: an `Item` with `value` and `is_lost`."""
 
-    __slots__ = ("lease", "value")
+    __slots__ = ("__weakref__", "lease", "value")
 
     lease: HeldLease
     value: Any

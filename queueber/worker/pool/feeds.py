@@ -12,8 +12,8 @@ from typing import Any
 
 from queueber.client import AsyncClient, AsyncLease
 from queueber.worker.handlers.runner import Finished
-from queueber.worker.handlers.work_item import HeldLease, WorkItem
-from queueber.worker.pool.background import all_of
+from queueber.worker.handlers.work_item import HeldLease, Unfinished, WorkItem
+from queueber.worker.pool.background import all_of, first_of
 from queueber.worker.pool.poller import Poller
 from queueber.worker.pool.reporter import SENDERS, Reporter
 from queueber.worker.pool.server_health import Heartbeat, ServerHealth
@@ -97,6 +97,7 @@ class Feeds:
             leased,
             partial(self._share_of, feed),
             partial(self._unknown.held_of, name),
+            partial(self._let_go, name),
             source=name,
         )
         self._feeds[name] = feed
@@ -111,6 +112,9 @@ class Feeds:
 
     async def run(self) -> None:
         """Poll all queues. Returns only if the pool runs until they are empty or done."""
+        await first_of(self._poll_all(), self._unknown.wait_too_many())
+
+    async def _poll_all(self) -> None:
         while True:
             leases_before = self._leases
             await all_of(*[feed.poller.run() for feed in self._feeds.values()])
@@ -139,6 +143,19 @@ class Feeds:
         for reporter, some in self._by_reporter(items, lambda item: item):
             reporter.lose(some, reason)
 
+    def release_unknown(self, items: Sequence[WorkItem]) -> None:
+        self.send([(item, Unfinished.UNKNOWN_KIND) for item in items])
+
+    def _let_go(self, source: str) -> bool:
+        items = self._unknown.withdraw_of(source)
+        self.release_unknown(items)
+        return bool(items)
+
+    def flush_logs(self) -> None:
+        """Log what was held back at last: the run ends."""
+        for feed in self._feeds.values():
+            feed.reporter.refused_results.flush(is_end=True)
+
     def forget(self, lease: HeldLease) -> None:
         self._feeds[lease.source].heartbeat.forget(lease)
 
@@ -161,7 +178,7 @@ class Feeds:
 
     def _share_of(self, feed: Feed) -> tuple[int, int]:
         """How many items the queue may have in the pool, and how many more than now."""
-        free = self._settings.concurrency - self._counters.stuck
+        free = self._settings.concurrency - self._counters.stuck_slots
         if not free or self._unknown.is_full:
             return 0, 0
         share, held = free + self._settings.prefetch, len(self._items)

@@ -5,6 +5,7 @@ again: whoever deleted it may not want it back, and it would lack its settings.
 """
 
 import asyncio
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,6 +24,9 @@ _POLL_WAIT_SECONDS = 2.0
 _EMPTY_CHECK_SECONDS = 0.2
 _MISSING_QUEUE_SECONDS = 1.0
 """Time between two polls of a queue that was deleted."""
+
+_LET_GO_SECONDS = 0.3, 1.5
+"""For how long others may lease what the pool has let go. Two that did so at once differ in it."""
 
 _FATAL_CODES = ("INVALID_ARGUMENT", "PERMISSION_DENIED", "UNAUTHENTICATED")
 """Errors that a retry does not help against."""
@@ -43,6 +47,8 @@ class Poller:
     """How many items of the queue the pool may have, and how many more than it has."""
     held_unknown: Callable[[], int]
     """How many items the pool keeps because it does not know their kind."""
+    let_go: Callable[[], bool]
+    """Release those that it has kept for a while. False: there are none."""
     source: str = ""
     """As `HeldLease.source`."""
 
@@ -119,7 +125,14 @@ class Poller:
             else:
                 self._answered()
                 # What this pool keeps because it cannot work on it is left to others.
-                return not (stats.ready or stats.delayed) and stats.leased <= self.held_unknown()
+                if stats.ready or stats.delayed:
+                    return False
+                if stats.leased <= self.held_unknown():
+                    return True
+                # Another worker may wait for what this one keeps: let it have all of them, and end.
+                if self.let_go():
+                    await asyncio.sleep(random.uniform(*_LET_GO_SECONDS))
+                return False
 
     async def _poll_while_full(self) -> None:
         """Have a second poll under way while polls bring all the items that they ask for."""

@@ -10,8 +10,9 @@ from typing import Any
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue, connect_async
 from queueber.limits import CLIENT_NAME_BYTES_MAX
 from queueber.worker.handlers.kinds import JobItem, Kinds
-from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished, Runner
-from queueber.worker.handlers.runners import BothRunners, make_runner
+from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished
+from queueber.worker.handlers.runners import make_runner
+from queueber.worker.handlers.shared_deadlines import SharedDeadlines
 from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.pool.background import Background, first_of
 from queueber.worker.pool.blocked_process import BlockedProcess
@@ -20,7 +21,7 @@ from queueber.worker.pool.feeds import Feeds
 from queueber.worker.pool.loop_monitor import LoopMonitor
 from queueber.worker.pool.server_health import ServerHealth
 from queueber.worker.pool.source import job_items, open_source, work_items
-from queueber.worker.pool.stuck_handlers import StuckHandlers
+from queueber.worker.pool.stuck_handlers import AnyRunner, StuckHandlers
 from queueber.worker.pool.unknown_kinds import UnknownKinds
 from queueber.worker.progress import (
     Counters,
@@ -39,8 +40,7 @@ _LAST_REPORTS_SECONDS = 5.0
 _LAST_REPORTS_SECONDS_NOW = 1.0
 """The same after `stop(now=True)`."""
 
-
-AnyRunner = Runner | BothRunners
+_FLUSH_SECONDS = 1.0
 
 
 class Pool:
@@ -65,11 +65,13 @@ class Pool:
         self.monitor = LoopMonitor(log)
         self._stuck = StuckHandlers(settings, self._counters, log)
         self.blocked = BlockedProcess(settings, self._counters)
+        self.deadlines: SharedDeadlines | None = None
+        """Of a worker process: where its parent looks."""
         self.monitor.on_blocked = self._give_back_blocked
         self._failure_log = FailureLog(log, "handler_failed")
         handler = settings.find_handler()
         self._kinds = handler if isinstance(handler, Kinds) else None
-        self._unknown = UnknownKinds(log, self._update)
+        self._unknown = UnknownKinds(log, self._update, is_until=settings.until is not None)
         self._has_no_items = asyncio.Event()
         self._has_no_items.set()
         self._is_stopping = asyncio.Event()
@@ -150,11 +152,12 @@ class Pool:
         for name, weight in settings.queue_weights.items():
             queue = self._wrap_queue(open_source(client, settings, name))
             self._feeds.add(name, weight, queue, self._leased, self._lose, self._settled)
-        runner = self._runner = make_runner(settings, self._finished)
+        runner = self._runner = make_runner(settings, self._finished, self.deadlines)
         for run in (runner.watch_time, *self._feeds.background()):
             background.start(run)
-        if self._kinds is not None:
-            background.start(self._unknown.run, self._release_unknown)
+        background.start(self._flush_logs)
+        if self._kinds is not None and settings.until is None:
+            background.start(self._unknown.run, self._feeds.release_unknown)
         failure: Exception | None = None
         try:
             try:
@@ -171,6 +174,9 @@ class Pool:
             await self._shut_down(runner)
         finally:
             self._runner = None
+            for log in self._failure_log, self._unknown.failure_log:
+                log.flush(is_end=True)
+            self._feeds.flush_logs()
             await runner.close()
         if failure is not None:
             raise failure
@@ -222,7 +228,7 @@ class Pool:
         if lost:
             self._feeds.lose(lost, reason="the lease ended while the handler was at work")
         if self._runner is not None:
-            self._stuck.update(self._runner.stuck)
+            self._stuck.update(self._runner)
         self._update()
 
     def _with_backoff(self, item: WorkItem, failed: Failed) -> Failed:
@@ -256,13 +262,13 @@ class Pool:
     async def _retire(self, runner: AnyRunner) -> None:
         """A handler is stuck: let the others end, each within its own time limit."""
         self._release(runner.withdraw())
-        seconds = (self._settings.timeout_seconds_max or 0) + CANCEL_SECONDS_MAX
+        seconds = runner.time_left + CANCEL_SECONDS_MAX
         await first_of(self._has_no_items.wait(), self._is_stopping.wait(), seconds=seconds)
 
     async def _shut_down(self, runner: AnyRunner) -> None:
         """Release what no handler has begun, wait for handlers, release what they still have."""
         self._release(runner.withdraw())
-        self._release_unknown(self._unknown.withdraw())
+        self._feeds.release_unknown(self._unknown.withdraw())
         if self._is_stopping.is_set():
             self.on_stopping(len(self._items))
         await first_of(
@@ -298,8 +304,14 @@ class Pool:
         self._feeds.send(held)
         self._update()
 
-    def _release_unknown(self, items: list[WorkItem]) -> None:
-        self._feeds.send([(item, Unfinished.UNKNOWN_KIND) for item in items])
+    # --- log --------------------------------------------------------------------------------------
+
+    async def _flush_logs(self) -> None:
+        """Without end: log the last failure of each burst."""
+        while True:
+            await asyncio.sleep(_FLUSH_SECONDS)
+            for log in self._failure_log, self._unknown.failure_log:
+                log.flush()
 
 
 def _client_name(source: str) -> str:

@@ -102,7 +102,7 @@ class Reporter:
     on_lease_lost: OnLeaseLost | None
 
     def __post_init__(self) -> None:
-        self._refused_results = FailureLog(self.log, "result_refused")
+        self.refused_results = FailureLog(self.log, "result_refused")
         self._pending: list[Finished] = []
         self._unreported = 0
         """Of this queue; the counter is that of all queues of the pool."""
@@ -182,7 +182,7 @@ class Reporter:
                 text = (
                     f"the server refused the result: {error} (the result has {len(result)} bytes)"
                 )
-                self._refused_results.record(item, text)
+                self.refused_results.record(item, text)
                 self.send([(item, Failed(text))])
             return
         if report.ending in ("completed", "failed"):

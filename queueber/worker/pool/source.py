@@ -13,6 +13,9 @@ from queueber.worker.handlers.kinds import JobItem, Kind, Kinds
 from queueber.worker.handlers.work_item import HeldLease, WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
+_NAME_CHARS_MAX = 400
+"""Of a job that the worker does not know: it is logged, and kept for a while."""
+
 
 class WorkMessage(WorkItem):
     """A message of a topic as a handler gets it: an item whose contents are the payload."""
@@ -97,7 +100,7 @@ def job_items(
         job = JobItem(item, held)
         kind = kinds.kind_of(job)
         if isinstance(kind, str):
-            job.kind = Kind(kind, repr, is_coroutine=False)
+            job.kind = Kind(kind[:_NAME_CHARS_MAX], repr, is_coroutine=False)
             unknown.append(job)
         else:
             job.kind = kind

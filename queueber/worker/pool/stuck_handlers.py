@@ -7,19 +7,21 @@ goes on with fewer; when none is left, it waits as long as one handler may take,
 import asyncio
 from collections.abc import Callable
 
+from queueber.worker.handlers.runner import Runner
+from queueber.worker.handlers.runners import BothRunners
 from queueber.worker.handlers.time_limit import HandlersStuck
 from queueber.worker.pool.background import first_of
 from queueber.worker.progress import Counters, EventLogger
 from queueber.worker.worker_settings import WorkerSettings
 
-_WAIT_SECONDS = 60.0
-"""How long to wait for one of them if nobody knows how long a handler may take."""
+AnyRunner = Runner | BothRunners
 
 
 class StuckHandlers:
     def __init__(self, settings: WorkerSettings, counters: Counters, log: EventLogger) -> None:
         self._concurrency = settings.concurrency
-        self._timeout_seconds = settings.timeout_seconds_max
+        self._limit_seconds = 0.0
+        """The longest time limit of those that are stuck."""
         self._is_replaceable = settings.is_replaceable
         self._counters = counters
         self._log = log
@@ -34,16 +36,18 @@ class StuckHandlers:
         """Whether no handler is left."""
         return self._are_all.is_set()
 
-    def update(self, stuck: int) -> None:
-        """So many handlers are stuck now."""
-        before = self._counters.stuck
+    def update(self, runner: AnyRunner) -> None:
+        """Handlers are stuck, or are not any more."""
+        stuck, before = runner.stuck, self._counters.stuck
         if stuck == before:
             return
-        self._counters.stuck = stuck
+        slots = runner.stuck_slots
+        self._counters.stuck, self._counters.stuck_slots = stuck, slots
+        self._limit_seconds = runner.stuck_limit
         if stuck > before:
             self._is_any.set()
-            self._log.warning("handlers_stuck", count=stuck, free=self._concurrency - stuck)
-        if stuck < self._concurrency:
+            self._log.warning("handlers_stuck", count=stuck, free=self._concurrency - slots)
+        if slots < self._concurrency:
             self._are_all.clear()
             self._is_one_free.set()
         else:
@@ -59,11 +63,10 @@ class StuckHandlers:
         while True:
             await self._are_all.wait()
             release_waiting()
-            limit = self._timeout_seconds
-            if not await first_of(self._is_one_free.wait(), seconds=limit or _WAIT_SECONDS):
-                longer = "their timeouts" if limit is None else f"{limit:g} s (their timeout)"
+            limit = self._limit_seconds
+            if not await first_of(self._is_one_free.wait(), seconds=limit):
                 raise HandlersStuck(
-                    f"all {self._concurrency} handlers ran longer than {longer} and did not end; "
-                    "threads cannot be ended: restart the worker, or run handlers in processes, "
-                    "which are replaced"
+                    f"all {self._concurrency} handlers ran longer than {limit:g} s (their timeout) "
+                    "and did not end; threads cannot be ended: restart the worker, or run handlers "
+                    "in processes, which are replaced"
                 )

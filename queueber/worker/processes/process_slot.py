@@ -1,11 +1,15 @@
 """One of the worker processes: started, listened to, and started again after it ended."""
 
 import contextlib
+import math
 import multiprocessing
 import signal
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnProcess
+from typing import Any
 
+from queueber.clock import seconds
+from queueber.worker.handlers.shared_deadlines import SLOTS_OF_HANDLER, earliest
 from queueber.worker.processes import worker_process
 from queueber.worker.processes.worker_process import Ended, Logged, Stopping
 from queueber.worker.progress import EventLogger, WorkerStats, sum_stats, totals_of
@@ -35,6 +39,8 @@ class ProcessSlot:
         self.silent_seconds = 0.0
         """How long the current process, once it had sent a message, has sent none."""
         self.is_killed = False
+        self._deadlines: Any = _spawning.RawArray("d", SLOTS_OF_HANDLER * settings.concurrency)
+        """Of the handlers of the current process, which writes them."""
         self.stopping_handlers: int | None = None
         """How many handlers the current process waits for, since it was told to stop."""
 
@@ -47,9 +53,10 @@ class ProcessSlot:
         self.is_killed = False
         self.stopping_handlers = None
         self._current = WorkerStats()
+        self._deadlines[:] = [0] * len(self._deadlines)
         self.process = _spawning.Process(
             target=worker_process.main,
-            args=(self._settings, commands, messages),
+            args=(self._settings, commands, messages, self._deadlines),
             name=f"{worker_process.PROCESS_NAME}{self.number}",
         )
         # Ctrl-C is blocked until the process has installed its own handling of it. The start of
@@ -88,6 +95,11 @@ class ProcessSlot:
                 self._current = message
                 if message.in_flight or message.waiting or message.done or message.failed:
                     self.deaths = 0
+
+    def late_seconds(self) -> float:
+        """How long ago the first of the handlers that run now had to end; below 0: none had."""
+        at = earliest(self._deadlines)
+        return -math.inf if at is None else seconds() - at
 
     def reap(self, log: EventLogger) -> int:
         """The process has ended: read its last messages, and return its exit code."""

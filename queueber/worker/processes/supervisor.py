@@ -35,8 +35,8 @@ _TELL_MS_MAX = SECOND_MS
 """How long processes have to tell what they wait for, after the first signal to stop."""
 
 _SILENCE_SECONDS_MAX = 10.0
-"""How much longer than its handlers' time limit a process may be silent; it sends numbers four
-times a second unless a handler blocks its loop, or never lets go of the interpreter."""
+"""How long a process may be silent when the time of one of its handlers is over; it sends numbers
+four times a second unless a handler blocks its loop, or never lets go of the interpreter."""
 
 _RESTART_MS_FIRST = 50
 _RESTART_MS_MAX = 3 * SECOND_MS
@@ -184,8 +184,8 @@ class Supervisor:
             return "it did not end in time"
         if slot.ended is not None and slot.ended.is_retired:
             return "a handler ran longer than its timeout"
-        timeout = self._settings.timeout_seconds_max
-        if timeout is not None and slot.silent_seconds > timeout + _SILENCE_SECONDS_MAX:
+        limit = _SILENCE_SECONDS_MAX
+        if slot.silent_seconds > limit and slot.late_seconds() > limit:
             return f"silent for {slot.silent_seconds:.0f} s: a handler blocks the process"
         return ""
 

@@ -10,11 +10,13 @@ import os
 import select
 import signal
 import sys
+from collections.abc import MutableSequence
 from dataclasses import dataclass, replace
 from multiprocessing import process
 from multiprocessing.connection import Connection
 
 from queueber.errors import QueueberError
+from queueber.worker.handlers.shared_deadlines import SharedDeadlines
 from queueber.worker.handlers.work_item import TIMEOUT_SECONDS_MAX
 from queueber.worker.pool.background import first_of
 from queueber.worker.pool.in_process import run_loop
@@ -99,7 +101,12 @@ def _shortened(fact: object) -> object:
     return fact if isinstance(fact, int | float) else str(fact)[:_CHARS_MAX]
 
 
-def main(settings: WorkerSettings, commands: Connection, messages: Connection) -> None:
+def main(
+    settings: WorkerSettings,
+    commands: Connection,
+    messages: Connection,
+    deadlines: MutableSequence[float],
+) -> None:
     # Ctrl-C reaches all processes of a terminal; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -110,6 +117,7 @@ def main(settings: WorkerSettings, commands: Connection, messages: Connection) -
         settings, connect_seconds=TIMEOUT_SECONDS_MAX, must_exist=True, is_replaceable=True
     )
     pool = Pool(patient, parent)
+    pool.deadlines = SharedDeadlines(deadlines)
     # Sent at once: it may be the last message of this process, see `ProcessSlot.deaths`.
     pool.on_milestone = lambda: parent.send(pool.stats())
     pool.on_stopping = lambda handlers: parent.send(Stopping(handlers))

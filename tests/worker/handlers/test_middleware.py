@@ -14,6 +14,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 import queueber
 from queueber.testing import ServerProcess
+from queueber.worker.handlers.work_item import HeldLease, WorkItem
 from tests.worker import samples
 from tests.worker.conftest import last_error_of, results_of
 from tests.worker.handlers.test_runners import KINDS, worker_of
@@ -232,6 +233,16 @@ def test_metrics_have_a_duration_for_each_call_and_the_type_of_the_error(
     }
     assert (metric.name, metric.unit) == ("messaging.process.duration", "s")
     assert points == {None: 2, "ValueError": 1}
+
+
+def test_metrics_forget_a_call_that_was_cancelled_with_its_lease() -> None:
+    metrics = queueber.HandlerMetrics()
+    metrics.start("sums")
+    item = WorkItem(queueber.Item(bytes(16), b""), HeldLease(b"", 1, 0.0))
+    metrics.before(item)
+    assert len(metrics._began) == 1
+    del item
+    assert not metrics._began
 
 
 def test_failures_are_logged_with_their_traceback(

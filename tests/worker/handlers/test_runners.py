@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import trio
 
 import queueber
 from queueber.testing import ServerProcess
+from queueber.worker.handlers.runners import BothRunners
 from tests.worker.conftest import WAIT_SECONDS, last_error_of, left_in, results_of, running
 
 KINDS = ["threads", "asyncio", "trio"]
@@ -284,3 +286,14 @@ def test_a_result_of_a_kind_of_bytes_completes_its_item(
 
     assert (stats.done, stats.released) == (1, 0)
     assert results_of(queue) == {item_id: b"three"}
+
+
+def test_stuck_handlers_of_threads_and_tasks_are_added_up() -> None:
+    """A pool rests when either has no slot left."""
+    threads: Any = SimpleNamespace(stuck=2, stuck_limit=0.5, time_left=3)
+    tasks: Any = SimpleNamespace(stuck=3, stuck_limit=0.1, time_left=0)
+
+    both = BothRunners(threads, tasks)
+
+    assert (both.stuck, both.stuck_slots) == (5, 3)
+    assert (both.stuck_limit, both.time_left) == (0.5, 3)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import threading
 import time
 from typing import Any
@@ -12,7 +13,11 @@ import trio
 
 import queueber
 from queueber.testing import ServerProcess
+from queueber.worker.handlers.shared_deadlines import SharedDeadlines
+from queueber.worker.handlers.time_limit import TimeLimit
+from queueber.worker.handlers.work_item import HeldLease, WorkItem
 from queueber.worker.processes import supervisor
+from queueber.worker.processes.process_slot import ProcessSlot
 from tests.worker import samples
 from tests.worker.conftest import WAIT_SECONDS, last_error_of, left_in, results_of, running
 
@@ -214,6 +219,53 @@ def test_a_process_whose_loop_a_handler_blocks_is_killed_and_replaced(
     assert results_of(patient_queue).keys() == {hung}
     (killed,) = [log for log in logs if log["event"] == "worker_process_killed"]
     assert "a handler blocks the process" in killed["reason"]
+
+
+def test_a_process_is_killed_by_the_limits_of_the_handlers_that_run_in_it(
+    server: ServerProcess, patient_queue: queueber.Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker has no limit. Whoever keeps the interpreter within its own is left alone."""
+    monkeypatch.setattr(supervisor, "_SILENCE_SECONDS_MAX", 0.5)
+    patient, hung, free = patient_queue.add([b"patient", b"hang", b"free"], timeout=[60, 0.2, None])
+
+    with structlog.testing.capture_logs() as logs:
+        worker_of(
+            server,
+            patient_queue,
+            handler=samples.keep_the_interpreter,
+            processes=1,
+            concurrency=1,
+            prefetch=0,
+            timeout=None,
+        ).run(until="empty")
+
+    assert results_of(patient_queue) == {patient: b"1", hung: b"2", free: b"1"}
+    assert [log["event"] for log in logs].count("worker_process_killed") == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "late"),
+    [([], -math.inf), ([60.0], -60), ([60.0, -3.0, 5.0], 3.0), ([-3.0, -4.0], 4)],
+)
+def test_the_parent_of_a_process_knows_since_when_a_handler_is_late(
+    limits: list[float], late: float
+) -> None:
+    """A handler that was given up counts until the end of its process."""
+    slot = ProcessSlot(0, queueber.Worker(handler=samples.double, processes=1)._settings)
+    shared = SharedDeadlines(slot._deadlines)
+    limit = TimeLimit(None, own_limit=lambda item: limits[item.attempt], shared=shared)
+    lease = HeldLease(b"", 1, 0.0)
+    items = [WorkItem(queueber.Item(bytes(16), b"", at), lease) for at in range(len(limits))]
+    for item in items:
+        limit.begin(item)
+    assert slot.late_seconds() == pytest.approx(late, abs=0.5)
+
+    for item in items[1:]:
+        assert limit.end(item)
+    assert slot.late_seconds() == pytest.approx(-limits[0] if limits else late, abs=0.5)
+    if items:
+        assert limit.end(items[0], is_given_up=True)
+        assert slot.late_seconds() == pytest.approx(-limits[0], abs=0.5)
 
 
 def test_the_item_that_blocks_the_loop_of_its_process_fails_with_that_and_others_go_back(

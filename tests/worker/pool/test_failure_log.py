@@ -36,6 +36,38 @@ def test_one_line_a_second_of_each_type_of_error_and_how_many_were_left_out() ->
     assert logs[0]["exception"] == "ValueError: no\n  File ..."
 
 
+def test_the_last_of_a_burst_is_logged_when_its_second_is_over_or_at_the_end() -> None:
+    clock = ManualClock(1000)
+    with capture_logs() as logs:
+        failures = FailureLog(structlog.get_logger(), "handler_failed", clock)
+        for number in range(1, 5):
+            failures.record(item(number), f"KeyError: {number}")
+        failures.flush()
+        assert len(logs) == 1
+        clock.advance(1000)
+        failures.flush()
+        failures.flush()
+        failures.record(item(5), "KeyError: 5")
+        failures.flush(is_end=True)
+
+    assert [(log["error"], log.get("skipped_since")) for log in logs] == [
+        ("KeyError: 1", None),
+        ("KeyError: 4", 2),
+        ("KeyError: 5", None),
+    ]
+
+
+def test_what_would_move_the_cursor_is_escaped_and_long_lines_are_cut() -> None:
+    with capture_logs() as logs:
+        failures = FailureLog(structlog.get_logger(), "handler_failed", ManualClock(1000))
+        failures.record(item(1), "ValueError: \x1b[31m\r\x85\udc80é\n  File\x1b[0m")
+        failures.record(item(2), "KeyError: " + "x" * 10_000)
+
+    assert logs[0]["error"] == r"ValueError: \x1b[31m\r\x85\udc80é"
+    assert logs[0]["exception"] == logs[0]["error"] + "\n  File\\x1b[0m"
+    assert len(logs[1]["error"]) == 400
+
+
 def test_types_of_errors_that_are_told_apart_are_bounded() -> None:
     with capture_logs() as logs:
         failures = FailureLog(structlog.get_logger(), "handler_failed", ManualClock(1000))

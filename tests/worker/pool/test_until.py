@@ -47,6 +47,18 @@ def test_until_done_waits_for_what_is_delayed(
     assert left_in(patient_queue) == 0
 
 
+def test_until_done_waits_for_what_a_cap_holds_back_and_until_empty_does_not(
+    server: ServerProcess, client: queueber.Client, patient_queue: queueber.Queue
+) -> None:
+    client.configure_queue(patient_queue.name, rate=(1, 0.5))
+    patient_queue.add([b"x"] * 2)
+
+    worker = worker_of(server, patient_queue, handler=lambda _: b"well")
+
+    assert worker.run(until="empty").done == 1
+    assert worker.run(until="done").done == 1
+
+
 def test_until_done_waits_for_what_others_have(
     server: ServerProcess, patient_queue: queueber.Queue
 ) -> None:
