@@ -333,6 +333,17 @@ def test_parameters_are_numbered_in_the_order_of_the_text(
     assert found == [(1, "x")]
 
 
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [("->>'a.b'", "1"), ("->>'$.a.b'", "2"), ("->>'$..c'", ["3"]), ("->'d'->>-1", "5"),
+     ("->>'/d/0'", "4"), ("->>'$.d[#-1]'", "5"), ("->>'it''s'", "6")],
+)  # fmt: skip
+def test_paths_into_json_are_those_of_duckdb(run: Run, path: str, found: object) -> None:
+    json = """'{"a.b": 1, "a": {"b": 2, "x": {"c": 3}}, "d": [4, 5], "it''s": 6}'::JSON"""
+
+    assert run(f"SELECT ({json}){path}").rows == [(found,)]
+
+
 def test_the_time_is_the_same_in_the_whole_statement(run: Run) -> None:
     ((first, second, day),) = rows(
         run, "SELECT now(), (SELECT max(current_timestamp) FROM range(1000)), current_date"

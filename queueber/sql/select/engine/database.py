@@ -46,6 +46,8 @@ class Database:
         views = self._connection.execute("SELECT view_name FROM duckdb_views()").fetchall()
         self.own_names = frozenset(name.casefold() for (name,) in views)
         """Names that mean something here already."""
+        self.is_broken = False
+        """Whether a statement has damaged it: nothing can be asked of it any more."""
 
     # --- before there are rows --------------------------------------------------------------------
 
@@ -92,9 +94,13 @@ class Database:
         )
 
     def clear(self, needs: Sequence[Need]) -> None:
-        for need in needs:
-            self._connection.execute(f'DROP VIEW IF EXISTS "{need.table}"')
-            self._connection.unregister(_ROWS + need.table)
+        """Drop these tables; a broken database keeps them."""
+        try:
+            for need in needs:
+                self._connection.execute(f'DROP VIEW IF EXISTS "{need.table}"')
+                self._connection.unregister(_ROWS + need.table)
+        except duckdb.FatalException:  # told is what broke it, not that it is broken
+            self.is_broken = True
 
     def bind(self, statement: Statement) -> list[tuple[str, str]]:
         """The names and types of the answer's columns."""
@@ -132,10 +138,26 @@ def as_error(error: BaseException) -> QueueberError:
         case RecursionError():
             return InvalidArgument("sql: is nested too deeply")
         case duckdb.InternalException() | duckdb.FatalException():
-            return Internal(f"the query engine failed: {told or text}")
+            return InvalidArgument(f"sql: the query engine cannot do this: {_brief(told or text)}")
         case duckdb.Error():
             return InvalidArgument(f"sql: {_with_hint(told if kind.endswith('Error') else text)}")
     return Internal(f"the query engine failed: {type(error).__name__}: {text}")
+
+
+def leaves_whole(error: BaseException) -> bool:
+    """Whether the error is one of a statement alone, after which others can be asked."""
+    if isinstance(error, _BREAKING):
+        return False
+    return isinstance(error, (QueueberError, duckdb.Error))
+
+
+_BREAKING = (duckdb.InternalException, duckdb.FatalException, duckdb.OutOfMemoryException)
+
+
+def _brief(text: str) -> str:
+    """Without what is for its developers: where it was, and that they would like to know."""
+    text = text.partition(" Stack Trace:")[0].partition(" This error signals")[0]
+    return text.rpartition("must call SetFallible(). Error: ")[2]
 
 
 def _with_hint(text: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # as its docs say
 
@@ -17,7 +18,16 @@ from queueber.sql.select.columns import NAMED, SYSTEM
 from queueber.sql.select.engine.allowed import ROW_SOURCES
 from queueber.sql.select.engine.literals import literal, time_literal
 
-DIALECT = "duckdb"
+
+class DuckDBAsWritten(DuckDB):
+    """Leaves paths into JSON as they were written: `json->>'a.b'` is the field `a.b`, not `b` in
+    `a`, and DuckDB knows paths that sqlglot does not."""
+
+    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        return path
+
+
+DIALECT = DuckDBAsWritten
 PRIVATE = "_qb_"
 """What names of the engine's own tables begin with."""
 
@@ -50,7 +60,10 @@ class Statement:
 
 def written(tree: exp.Expr) -> str:
     """Text for the engine. Every name is quoted, so `offset` is a name there, too."""
-    return tree.sql(DIALECT, identify=True, comments=False)
+    try:
+        return tree.sql(DIALECT, identify=True, comments=False)
+    except (SqlglotError, ValueError) as error:
+        raise InvalidArgument(f"sql: cannot be written anew: {_first_line(error)}") from None
 
 
 def read_statement(
