@@ -1,14 +1,22 @@
 """`POST /v1/api/sql`: KalamDB's requests, answers and errors."""
 
+import asyncio
 import base64
 import json
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import queueber
+from queueber.errors import Unavailable
+from queueber.gateway.settings import GatewaySettings
+from queueber.gateway.sql.failures import SqlProblem
+from queueber.gateway.sql.statements import SqlRequest, run_sql
 from queueber.testing import ServerProcess, running_server
 from tests.support.callers import add_token
 from tests.support.http import Answered, GatewayProcess, running_gateway
@@ -221,6 +229,45 @@ def test_consume_leases_for_as_long_as_the_gateway_is_set_to(server: ServerProce
         while not (again := payloads()):
             assert time.monotonic() < give_up_at
         assert again == [b"a"]
+
+
+def test_what_was_consumed_is_given_back_if_the_caller_hangs_up(
+    gateway: GatewayProcess, server: ServerProcess, topic: str
+) -> None:
+    endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r"
+    consume = f"CONSUME FROM {topic} GROUP g FROM EARLIEST; CREATE TOPIC {topic}.consumed"
+    body = {"sql": f"{consume}; {endless}"}
+    with queueber.connect(server.address) as client:
+        client.topic(topic).publish([b"a", b"b"])
+
+        def wait_for(is_so: Callable[[], bool]) -> None:
+            give_up_at = time.monotonic() + 20
+            while not is_so():
+                assert time.monotonic() < give_up_at
+
+        calling = gateway.connection()
+        json_type = {"content-type": "application/json"}
+        calling.request("POST", "/v1/api/sql", json.dumps(body), json_type)
+        wait_for(lambda: f"{topic}.consumed" in client.topics(topic))
+        calling.close()
+        group = client.topic(topic)
+        wait_for(lambda: group.describe_group("g").leased == 0)  # their lease is that of a minute
+
+
+def test_who_calls_is_asked_before_a_statement_has_taken_effect() -> None:
+    class Lost:
+        """A client without its server; it has no other methods."""
+
+        async def who_am_i(self) -> None:
+            raise Unavailable("the server is away")
+
+    asked = SqlRequest("DROP TOPIC t")
+    call: Any = SimpleNamespace(settings=GatewaySettings(), body=asked, state={}, client=Lost())
+
+    with pytest.raises(SqlProblem) as refused:
+        asyncio.run(run_sql(call))
+
+    assert (refused.value.status, refused.value.detail) == (503, "the server is away")
 
 
 def test_more_calls_than_the_bound_are_told_to_come_later(server: ServerProcess) -> None:
