@@ -76,28 +76,29 @@ def _consumed_row(topic: str, message: Message) -> tuple[object, ...]:
     )
 
 
-async def ack(client: AsyncClient, statement: made.Ack, _: Bounds) -> StatementResult:
+async def ack(client: AsyncClient, statement: made.Ack, bounds: Bounds) -> StatementResult:
     committed = await consuming.acknowledge(
         client,
         statement.topic,
         statement.group,
         statement.upto_offset,
-        partition=statement.partition,
+        statement.partition,
+        lease_s=bounds.lease_seconds,
     )
     row = (statement.topic, statement.group, statement.partition, committed)
     return rows_of(_ACKED, [row])
 
 
-async def reset(client: AsyncClient, statement: made.ResetGroup, _: Bounds) -> StatementResult:
+async def reset(client: AsyncClient, statement: made.ResetGroup, bounds: Bounds) -> StatementResult:
     """An offset is one of a partition, the first if none is named; an end is that of all."""
     to, partition = statement.to, statement.partition
     if partition is None and isinstance(to, int):
         partition = 0
-    topic = client.topic(statement.topic, must_exist=True)
-    await topic.reset(statement.group, partition=partition, start=to)
+    topic, group, start = statement.topic, statement.group, consuming.Start(to)
+    await consuming.reset(client, topic, group, start, partition, lease_s=bounds.lease_seconds)
     where = "" if partition is None else f", partition {partition},"
     place = f"offset {to}" if isinstance(to, int) else f"the {to} message"
-    return message_of(f"group {statement.group} of {statement.topic}{where} goes on at {place}", 1)
+    return message_of(f"group {group} of {topic}{where} goes on at {place}", 1)
 
 
 async def drop(client: AsyncClient, statement: made.DropGroup, _: Bounds) -> StatementResult:

@@ -275,3 +275,21 @@ def test_who_published_a_message_is_its_user(client: queueber.Client, topic: str
     found = client.sql(f"CONSUME FROM {topic} FROM EARLIEST").dicts()
 
     assert [each["user_id"] for each in found] == ["ann", None]
+
+
+def test_ack_and_reset_create_the_group_that_there_is_not(
+    client: queueber.Client, topic: str
+) -> None:
+    client.topic(topic).publish([b"a", b"b", b"c"])
+
+    assert client.sql(f"ACK {topic} GROUP a UPTO OFFSET 1").rows == [(topic, "a", 0, 1)]
+    client.sql(f"RESET CONSUMER GROUP r ON {topic} TO 2")
+    client.sql(f"RESET CONSUMER GROUP e ON {topic} TO EARLIEST")
+
+    found = {each: client.sql(f"CONSUME FROM {topic} GROUP {each}").rows for each in "are"}
+    assert {name: len(rows) for name, rows in found.items()} == {"a": 1, "r": 1, "e": 3}
+    with pytest.raises(OutOfRange, match="offset is 9; partition 0 of"):
+        client.sql(f"RESET CONSUMER GROUP x ON {topic} TO 9")
+    assert [each.name for each in client.topic(topic).groups()] == ["a", "e", "r"]
+    with pytest.raises(NotFound):
+        client.sql("ACK nowhere GROUP g UPTO OFFSET 0")
