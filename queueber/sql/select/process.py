@@ -35,7 +35,7 @@ from queueber.limits import (
 from queueber.sql.select.admission import Admission
 from queueber.sql.select.answers import Column, SelectResult, rows_of
 from queueber.sql.select.bounds import SelectBounds
-from queueber.sql.select.engine.frames import Frame, FrameLost, receive, send
+from queueber.sql.select.engine.frames import NO_MEMORY, Frame, FrameLost, receive, send
 from queueber.sql.select.needs import Need, read_needs
 
 _PASSED_ON = ("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG")
@@ -167,7 +167,7 @@ class Engine:
         if frame is Frame.ERROR:
             code, text, is_spent = json.loads(body)
             self._rest(is_spent=is_spent)
-            raise self._no_memory() if code == "RESOURCE_EXHAUSTED" else WIRE_ERRORS[code](text)
+            raise self._no_memory() if text == NO_MEMORY else WIRE_ERRORS[code](text)
         return frame, body
 
     def _rest(self, *, is_spent: bool) -> None:
@@ -183,8 +183,8 @@ class Engine:
 
     def _crashed(self, ended_by: int) -> QueueberError:
         return InvalidArgument(
-            f"sql: the SELECT has crashed its query engine ({signal.Signals(ended_by).name}); JSON "
-            "that it looks into may be nested too deeply, or it may need more than "
+            f"values: the SELECT has crashed its query engine ({signal.Signals(ended_by).name}); "
+            "JSON that it looks into may be nested too deeply, or it may need more than "
             f"{self._memory_bytes // MIB} MiB of memory; leave these rows out with a WHERE"
         )
 

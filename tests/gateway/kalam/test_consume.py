@@ -289,7 +289,9 @@ def test_an_acknowledgement_creates_the_group_that_there_is_not(
     assert offsets(kalam.consume(topic, "g")) == [2]
     begun = kalam.consume(topic, "g", partition_id=1, start={"Offset": 1})
     assert offsets(begun) == [1, 2], "it has begun no other partition"
-    assert admin.topic(topic).describe_group("g").settings.leases.lease_ms == 2000, "as of a consumer"
+    assert admin.topic(topic).describe_group("g").settings.leases.lease_ms == 2000, (
+        "as of a consumer"
+    )
 
 
 def test_messages_can_be_settled_one_by_one_beside_it(

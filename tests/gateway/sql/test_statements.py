@@ -67,6 +67,12 @@ def test_success_has_a_result_for_each_statement(gateway: GatewayProcess, topic:
         ("CLEAR TOPIC nowhere", [], 404, "TABLE_NOT_FOUND", "nowhere"),
         ("CREATE TOPIC a PARTITIONS 1000", [], 400, "SQL_EXECUTION_ERROR", "partitions"),
         ("SELECT repeat('x', 2000000000)", [], 413, "SQL_EXECUTION_ERROR", "MiB of memory"),
+        ("SELECT * FROM range(10001)", [], 413, "SQL_EXECUTION_ERROR", "more than 10000 rows"),
+        ("SELECT 'a'::INT", [], 400, "SQL_EXECUTION_ERROR", "values: Could not convert string"),
+        ("SELECT TIMESTAMP 'infinity'", [], 400, "SQL_EXECUTION_ERROR", "outside the years"),
+        ("SELECT\n 1 +", [], 400, "INVALID_SQL", "line 2, column 4: something is missing"),
+        ("SELECT 1 2", [], 400, "INVALID_SQL", "line 1, column 10: '2' does not go here"),
+        ('SELECT 1 AS "a', [], 400, "INVALID_SQL", "has no end"),
         ('CREATE TOPIC "ä"', [], 400, "SQL_EXECUTION_ERROR", "is not the name of a topic"),
     ],
 )

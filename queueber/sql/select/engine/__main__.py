@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import sqlglot
 
-from queueber.errors import InvalidArgument, QueueberError
+from queueber.errors import QueueberError, ResourceExhausted
 from queueber.limits import MIB
 from queueber.sql.select.columns import TABLES, sent_columns
 from queueber.sql.select.engine.database import Database, as_error, leaves_whole
@@ -85,8 +85,8 @@ class Asked:
         for batch in self._database.run(self.statement):
             rows += batch.num_rows
             if rows > self._rows_max:
-                raise InvalidArgument(
-                    f"sql: the answer has more than {self._rows_max} rows; add a LIMIT, or a WHERE"
+                raise ResourceExhausted(
+                    f"rows: the answer has more than {self._rows_max} rows; add a LIMIT, or a WHERE"
                 )
             if is_first:
                 send(_OUT, Frame.ROWS, memoryview(batch.schema.serialize()))
@@ -94,8 +94,8 @@ class Asked:
             packed = memoryview(batch.serialize())
             sent += len(packed)
             if sent > self._bytes_max:
-                raise InvalidArgument(
-                    f"sql: the answer has more than {self._bytes_max} bytes; add a LIMIT, or name "
+                raise ResourceExhausted(
+                    f"rows: the answer has more than {self._bytes_max} bytes; add a LIMIT, or name "
                     "fewer columns"
                 )
             send(_OUT, Frame.ROWS, packed)

@@ -11,6 +11,7 @@ from sqlglot import exp
 from queueber.errors import Internal, InvalidArgument, QueueberError, ResourceExhausted
 from queueber.sql.select.columns import BODIES, JSON, JSON_TEXTS, TABLES, TEXT, sent_columns
 from queueber.sql.select.engine.allowed import check_tree
+from queueber.sql.select.engine.frames import NO_MEMORY
 from queueber.sql.select.engine.statement import Statement, written
 from queueber.sql.select.needs import Need
 
@@ -132,15 +133,18 @@ def as_error(error: BaseException) -> QueueberError:
         case QueueberError():
             return error
         case MemoryError() | duckdb.OutOfMemoryException():
-            return ResourceExhausted("memory")
+            return ResourceExhausted(NO_MEMORY)
         case OSError() if "Out of Memory" in text:  # while values become those of Arrow
-            return ResourceExhausted("memory")
+            return ResourceExhausted(NO_MEMORY)
         case RecursionError():
             return InvalidArgument("sql: is nested too deeply")
         case duckdb.InternalException() | duckdb.FatalException():
-            return InvalidArgument(f"sql: the query engine cannot do this: {_brief(told or text)}")
+            return InvalidArgument(f"values: the query engine fails: {_brief(told or text)}")
         case duckdb.Error():
-            return InvalidArgument(f"sql: {_with_hint(told if kind.endswith('Error') else text)}")
+            # Of what is stored or given, or of the statement.
+            about = "values" if isinstance(error, _OF_VALUES) else "sql"
+            told = _with_hint(told if kind.endswith("Error") else text)
+            return InvalidArgument(f"{about}: {told}")
     return Internal(f"the query engine failed: {type(error).__name__}: {text}")
 
 
@@ -151,6 +155,7 @@ def leaves_whole(error: BaseException) -> bool:
     return isinstance(error, (QueueberError, duckdb.Error))
 
 
+_OF_VALUES = (duckdb.DataError, duckdb.InvalidInputException)
 _BREAKING = (duckdb.InternalException, duckdb.FatalException, duckdb.OutOfMemoryException)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # as its docs say
 
 from queueber.errors import InvalidArgument, QueueberError
@@ -30,6 +30,8 @@ class DuckDBAsWritten(DuckDB):
 DIALECT = DuckDBAsWritten
 PRIVATE = "_qb_"
 """What names of the engine's own tables begin with."""
+_WORD_CHARS_MAX = 40
+"""Of the statement, in an error about it."""
 
 _NOW = {"now", "get_current_timestamp", "transaction_timestamp"}
 _HINT = "there are " + ", ".join([*(f"{name}('name')" for name in NAMED), *SYSTEM])
@@ -63,7 +65,7 @@ def written(tree: exp.Expr) -> str:
     try:
         return tree.sql(DIALECT, identify=True, comments=False)
     except (SqlglotError, ValueError) as error:
-        raise InvalidArgument(f"sql: cannot be written anew: {_first_line(error)}") from None
+        raise InvalidArgument(f"sql: cannot be written anew: {_told(error)}") from None
 
 
 def read_statement(
@@ -76,7 +78,7 @@ def read_statement(
     except RecursionError:
         raise InvalidArgument("sql: is nested too deeply") from None
     except (SqlglotError, ValueError) as error:
-        raise InvalidArgument(f"sql: {_first_line(error)}") from None
+        raise InvalidArgument(f"sql: {_told(error)}") from None
     if len(trees) != 1:
         raise InvalidArgument(f"sql: has {len(trees)} statements; SELECT takes one at a time")
     (tree,) = trees
@@ -227,8 +229,19 @@ def _name_columns(tree: exp.Expr) -> None:
             each.replace(exp.alias_(each.copy(), text[:80], quoted=True))
 
 
-def _first_line(error: Exception) -> str:
-    if isinstance(error, QueueberError):
-        return error.sentence
-    text = str(error).split("\n", 1)[0]
-    return text.replace("\x1b[4m", "").replace("\x1b[0m", "")[:300]
+def _told(error: Exception) -> str:
+    """What is wrong with the text, and where."""
+    match error:
+        case QueueberError():
+            return error.sentence
+        case ParseError(errors=[{"line": int(line), "col": int(column), **found}, *_]):
+            what = str(found.get("description"))
+            if what.startswith("Required keyword"):
+                what = "something is missing"
+            elif word := found.get("highlight"):
+                what = f"{str(word)[:_WORD_CHARS_MAX]!r} does not go here"
+            return f"line {line}, column {column}: {what}"
+        case TokenError():
+            end = str(error).removeprefix("Error tokenizing ")[-_WORD_CHARS_MAX:]
+            return f"cannot be read near {end}: a text, a name or a comment may have no end"
+    return str(error).split("\n", 1)[0][:300]
