@@ -344,6 +344,19 @@ def test_paths_into_json_are_those_of_duckdb(run: Run, path: str, found: object)
     assert run(f"SELECT ({json}){path}").rows == [(found,)]
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("SELECT TIMESTAMP '2026-11-19 08:30'::DATE", date(2026, 11, 19)),
+        ("SELECT DATE '2026-11-19'::TIMESTAMP::VARCHAR", "2026-11-19 00:00:00"),
+        ("SELECT TIMESTAMP '2026-11-19 08:30'::TIME::VARCHAR", "08:30:00"),
+        ("SELECT round(jaro_winkler_similarity('abc', 'abd', 0.95), 4)", 0.0),
+    ],
+)
+def test_a_statement_means_what_it_means_to_duckdb(run: Run, text: str, found: object) -> None:
+    assert run(text).rows == [(found,)]
+
+
 def test_the_time_is_the_same_in_the_whole_statement(run: Run) -> None:
     ((first, second, day),) = rows(
         run, "SELECT now(), (SELECT max(current_timestamp) FROM range(1000)), current_date"

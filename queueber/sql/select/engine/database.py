@@ -1,6 +1,7 @@
 """DuckDB with nothing in it: no files, no network, no settings to change, one thread."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,6 +32,11 @@ _CONFIG = {
     "threads": "1",
 }
 _ROWS = "rows_of"
+_FOREIGN = re.compile(r"\b(ENUM|BIGNUM|VARIANT|GEOMETRY|TIME WITH TIME ZONE)\b")
+"""Types that Arrow does not have: their values would come as something else."""
+_QUOTED = re.compile(r"'[^']*'|" + r'"[^"]*"')
+_NAME_CHARS_MAX = 100
+"""Of a column, in an error about it."""
 
 
 class Database:
@@ -106,8 +112,16 @@ class Database:
     def bind(self, statement: Statement) -> list[tuple[str, str]]:
         """The names and types of the answer's columns."""
         relation = self._connection.sql(statement.sql)
-        kinds = [str(kind) for kind in relation.types]
-        return list(zip(relation.columns, kinds, strict=True))
+        columns = [
+            (name, str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)
+        ]
+        for name, kind in columns:
+            if foreign := _FOREIGN.search(_QUOTED.sub("", kind)):
+                raise InvalidArgument(
+                    f"sql: column {name[:_NAME_CHARS_MAX]!r} is of type {foreign[0]}, which "
+                    "cannot be answered with; cast it to VARCHAR"
+                )
+        return columns
 
     def run(self, statement: Statement) -> Iterator[pa.RecordBatch]:
         relation = self._connection.sql(statement.sql)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # as its docs say
 
@@ -16,16 +15,8 @@ from queueber.errors import InvalidArgument, QueueberError
 from queueber.limits import SELECT_TABLES_MAX
 from queueber.sql.select.columns import NAMED, SYSTEM
 from queueber.sql.select.engine.allowed import ROW_SOURCES
+from queueber.sql.select.engine.dialect import DuckDBAsWritten
 from queueber.sql.select.engine.literals import literal, time_literal
-
-
-class DuckDBAsWritten(DuckDB):
-    """Leaves paths into JSON as they were written: `json->>'a.b'` is the field `a.b`, not `b` in
-    `a`, and DuckDB knows paths that sqlglot does not."""
-
-    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
-        return path
-
 
 DIALECT = DuckDBAsWritten
 PRIVATE = "_qb_"
@@ -223,10 +214,15 @@ def _name_columns(tree: exp.Expr) -> None:
         select = select.this
     if not isinstance(select, exp.Select):
         return
-    for each in select.expressions:
-        if isinstance(each, (exp.Func, exp.Binary, exp.Cast, exp.Window, exp.Literal, exp.Case)):
-            text = each.sql(DIALECT, comments=False, normalize_functions="lower")
-            each.replace(exp.alias_(each.copy(), text[:80], quoted=True))
+    # All at once: to replace one of thousands looks at all of them.
+    select.set("expressions", [_with_name(each) for each in select.expressions])
+
+
+def _with_name(column: exp.Expr) -> exp.Expr:
+    if not isinstance(column, (exp.Func, exp.Binary, exp.Cast, exp.Window, exp.Literal, exp.Case)):
+        return column
+    text = column.sql(DIALECT, comments=False, normalize_functions="lower")
+    return exp.alias_(column.copy(), text[:80], quoted=True)
 
 
 def _told(error: Exception) -> str:
