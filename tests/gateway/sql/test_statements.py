@@ -137,9 +137,9 @@ def test_queries_are_answered_with_their_types(gateway: GatewayProcess) -> None:
         "Int", "BigInt", "Text", "Json", "DateTime",
     ]  # fmt: skip
     assert result["rows"] == [[1, "2", "x", [1], "2026-11-18T09:00:00+00:00"]]
-    assert ask(gateway, "SELECT $1::INTEGER + $2::INTEGER AS n", 1, 2).json["results"][0][
-        "rows"
-    ] == [[3]]
+    assert ask(gateway, "SELECT $1::INTEGER+$2::INTEGER AS n", 1, 2).json["results"][0]["rows"] == [
+        [3]
+    ]
 
 
 @pytest.mark.parametrize(

@@ -331,6 +331,13 @@ def test_parameters_are_numbered_in_the_order_of_the_text(
     )  # fmt: skip
 
     assert found == [(1, "x")]
+    many = list(range(1, 12))
+    assert rows(run, f"SELECT {','.join(f'${each}' for each in many)}", *many) == [tuple(many)]
+    text = (
+        """SELECT 'b' IN(?,?)AND 'c'=?,'$1,$2',"$1,$",$$$1,$$,e'\\'$1,'/*$1,*/"""
+        """FROM(SELECT 0 "$1,$")"""
+    )
+    assert rows(run, text, "a", "b", "c") == [(True, "$1,$2", 0, "$1,", "'$1,")]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 What runs is never the text of the caller, but what was understood of it, written anew.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,12 @@ from queueber.sql.select.engine.literals import literal, time_literal
 DIALECT = DuckDBAsWritten
 PRIVATE = "_qb_"
 """What names of the engine's own tables begin with."""
+_PIECES = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|"""
+    r"""\$(?P<tag>(?:[A-Za-z_]\w*)?)\$.*?\$(?P=tag)\$|(?P<number>\$\d+)(?=[^\s\d])""",
+    re.DOTALL,
+)
+"""Comments, texts and quoted names, in which nothing is a parameter; and parameters."""
 _WORD_CHARS_MAX = 40
 """Of the statement, in an error about it."""
 
@@ -165,13 +172,19 @@ def _short_name(kind: str, subject: str) -> str:
 
 def _with_numbers(text: str) -> str:
     """Each `?` as `$1`, `$2` and so on, in the order of the text."""
+    text = _PIECES.sub(_apart, text)
     tokens = sqlglot.tokenize(text, dialect=DIALECT)
     holes = [each for each in tokens if each.token_type is TokenType.PLACEHOLDER]
     if holes and any(each.token_type is TokenType.PARAMETER for each in tokens):
         raise InvalidArgument("sql: has parameters of both kinds, ? and $1; use one of them")
     for number, hole in reversed(list(enumerate(holes, 1))):
-        text = f"{text[: hole.start]}${number}{text[hole.end + 1 :]}"
+        text = f"{text[: hole.start]}${number} {text[hole.end + 1 :]}"
     return text
+
+
+def _apart(piece: re.Match[str]) -> str:
+    """With a space behind a parameter: of `$1,$2` sqlglot takes `$1,$` for the begin of a text."""
+    return f"{piece[0]} " if piece["number"] else piece[0]
 
 
 def _with_parameters(tree: exp.Expr, parameters: Sequence[object]) -> exp.Expr:
