@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from queueber.client import AsyncClient, AsyncTopic, Message, MessagePage
 from queueber.client.arguments.queue_settings import SettingsArguments
-from queueber.consuming.starts import LATEST, Start
-from queueber.errors import InvalidArgument
+from queueber.consuming.starts import EARLIEST, LATEST, Start
+from queueber.errors import InvalidArgument, NotFound, OutOfRange
 from queueber.ids import reference
 from queueber.limits import LEASE_MS_MAX, POLL_ITEMS_CEILING, READ_ITEMS_MAX, SECOND_MS
 
@@ -79,16 +79,13 @@ async def consume(
     if group is None:
         page = await found.read(partition, start=start.at, limit=asked, wait=wait_s)
         return Consumed(page.messages, page.next_offset, _has_more(page))
-    settings: SettingsArguments = {
-        "lease": lease_s, "attempts_max": 0, "backoff": [0], "isolation": False,
-    }  # fmt: skip
     window = await found.consume(
         group,
         partition=partition,
         limit=asked,
         wait=wait_s,
         lease=lease_s,
-        settings=settings,
+        settings=_settings(lease_s),
         start=start.at,
         moves=True,
     )
@@ -119,14 +116,68 @@ async def release(client: AsyncClient, topic: str, group: str, consumed: Consume
 
 
 async def acknowledge(
-    client: AsyncClient, topic: str, group: str, upto_offset: int, partition: int = 0
+    client: AsyncClient,
+    topic: str,
+    group: str,
+    upto_offset: int,
+    partition: int = 0,
+    *,
+    lease_s: float = LEASE_SECONDS,
 ) -> int:
     """The group is done with all messages up to and including an offset. Returns the offset up to
-    which it is done, which may be higher: it never goes back."""
+    which it is done, which may be higher: it never goes back. A group that there is not is created,
+    with the lease that `consume` would give it."""
     if upto_offset < 0:
         raise InvalidArgument(f"upto_offset: {upto_offset} is below 0")
+    found, upto = client.topic(topic, must_exist=True), upto_offset + 1
+    try:
+        return await found.ack(group, upto, partition=partition) - 1
+    except NotFound:
+        await _begin(client, topic, group, partition, upto, lease_s)
+    return await found.ack(group, upto, partition=partition) - 1
+
+
+async def reset(
+    client: AsyncClient,
+    topic: str,
+    group: str,
+    start: Start,
+    partition: int | None = None,
+    *,
+    lease_s: float = LEASE_SECONDS,
+) -> None:
+    """Let the group go on at the start, in one partition or in all. Creates it if need be."""
     found = client.topic(topic, must_exist=True)
-    return await found.ack(group, upto_offset + 1, partition=partition) - 1
+    try:
+        await found.reset(group, partition=partition, start=start.at)
+    except NotFound:
+        reach = start.at if isinstance(start.at, int) else 0
+        await _begin(client, topic, group, partition or 0, reach, lease_s)
+        await found.reset(group, partition=partition, start=start.at)
+
+
+async def _begin(
+    client: AsyncClient, topic: str, group: str, partition: int, reach: int, lease_s: float
+) -> None:
+    """Create a group that has begun this partition alone, at the earliest message. Raises
+    `NotFound` for the topic, and `OutOfRange` if the partition does not reach so far."""
+    partitions = (await client.describe_topic(topic)).partitions
+    if partition < len(partitions) and reach > (end := partitions[partition].next_offset):
+        first = partitions[partition].first_offset
+        raise OutOfRange(
+            f"offset is {reach}; partition {partition} of topic {topic!r} has messages from "
+            f"{first} up to {end}",
+            first=first,
+            next=end,
+        )
+    # A group begins with its first consumer: so there is one, which gives back what it gets.
+    begun = await consume(client, topic, group, EARLIEST, 1, partition, lease_s=lease_s)
+    await release(client, topic, group, begun)
+
+
+def _settings(lease_s: float) -> SettingsArguments:
+    """Of a new group."""
+    return {"lease": lease_s, "attempts_max": 0, "backoff": [0], "isolation": False}
 
 
 async def latest_offsets(

@@ -5,7 +5,7 @@ from typing import Any
 
 from queueber.model.sql_answers import SqlAnswer, SqlColumn, StatementResult
 
-__all__ = ["SqlAnswer", "SqlColumn", "StatementResult", "message_of", "rows_of"]
+__all__ = ["SqlAnswer", "SqlColumn", "StatementResult", "message_of", "rows_of", "size_of"]
 
 
 def rows_of(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> StatementResult:
@@ -15,3 +15,8 @@ def rows_of(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -
 
 def message_of(text: str, changed: int = 0) -> StatementResult:
     return StatementResult(message=text, row_count=changed)
+
+
+def size_of(row: Sequence[Any]) -> int:
+    """About how many bytes the values have."""
+    return sum(len(each) if isinstance(each, str | bytes | list | dict) else 8 for each in row)

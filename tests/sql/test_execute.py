@@ -12,13 +12,13 @@ from queueber import AlreadyExists, InvalidArgument, NotFound, OutOfRange
 from queueber.sql.bounds import Bounds
 from queueber.sql.execute import RUNS, execute
 from queueber.sql.select.columns import SYSTEM
-from queueber.sql.statements import Select, Statement
+from queueber.sql.statements import Consume, Select, Statement
 from queueber.sql.system_tables import SYSTEM_TABLES
 from queueber.testing import ServerProcess
 
 
 def test_every_statement_has_its_function() -> None:
-    assert {*RUNS, Select} == set(Statement.__args__)
+    assert {*RUNS, Consume, Select} == set(Statement.__args__)
 
 
 def test_create_topic_stores_every_setting(client: queueber.Client, topic: str) -> None:
@@ -216,3 +216,80 @@ def test_a_group_consumes_and_acknowledges_each_partition_by_itself(
     ]
     assert client.sql(f"SHOW GROUPS ON {topic}").dicts()[0]["cursors"] == "0,2"
     assert (consumed(1, 9), consumed(0, 9)) == ([2], [1, 2])
+
+
+def _consume(topic: str, limit: int) -> str:
+    return f"CONSUME FROM {topic} GROUP g FROM EARLIEST LIMIT {limit}"
+
+
+def _leased(client: queueber.Client, topic: str) -> int:
+    return client.topic(topic).describe_group("g").leased
+
+
+@pytest.mark.parametrize("later", ["DROP TOPIC nowhere", "SELECT nowhere", "SHOW TABLES"])
+def test_what_was_consumed_is_given_back_if_a_later_statement_fails(
+    server: ServerProcess, client: queueber.Client, topic: str, later: str
+) -> None:
+    client.topic(topic).publish([b"a", b"b", b"c"])
+    bounds = Bounds(answer_bytes_max=250)
+    text = f"{_consume(topic, 1)}; {_consume(topic, 2)}; {later}"
+
+    with pytest.raises(queueber.QueueberError) as refused:
+        asyncio.run(_executed(server, text, bounds))
+
+    assert refused.value.__notes__ == [f"statement 3 of 3: {later}"]
+    assert _leased(client, topic) == 0
+    assert [row[2] for row in client.sql(_consume(topic, 9))] == [0, 1, 2]
+
+
+def test_what_was_acknowledged_stays_so_if_a_later_statement_fails(
+    client: queueber.Client, topic: str
+) -> None:
+    client.topic(topic).publish([b"a", b"b", b"c"])
+
+    with pytest.raises(NotFound):
+        client.sql(f"{_consume(topic, 2)}; ACK {topic} GROUP g UPTO OFFSET 0; DROP TOPIC nowhere")
+
+    assert [row[2] for row in client.sql(_consume(topic, 9))] == [1, 2]
+
+
+def test_consume_leases_no_more_than_the_answer_has_room_for(
+    server: ServerProcess, client: queueber.Client, topic: str
+) -> None:
+    client.topic(topic).publish([bytes(1000)] * 9)
+    text = "; ".join([_consume(topic, 3)] * 2)
+
+    first, second = asyncio.run(_executed(server, text, Bounds(answer_bytes_max=5000)))
+
+    assert [row[2] for row in (*first.rows, *second.rows)] == [0, 1, 2, 3]
+    assert _leased(client, topic) == 4
+    with pytest.raises(queueber.ResourceExhausted, match="more than 900 bytes"):
+        asyncio.run(_executed(server, _consume(topic, 9), Bounds(answer_bytes_max=900)))
+    assert _leased(client, topic) == 4
+
+
+def test_who_published_a_message_is_its_user(client: queueber.Client, topic: str) -> None:
+    named = queueber.NewMessage(b"a", attributes={"queueber.user": "ann"})
+    client.topic(topic).publish([named, b"b"])
+
+    found = client.sql(f"CONSUME FROM {topic} FROM EARLIEST").dicts()
+
+    assert [each["user_id"] for each in found] == ["ann", None]
+
+
+def test_ack_and_reset_create_the_group_that_there_is_not(
+    client: queueber.Client, topic: str
+) -> None:
+    client.topic(topic).publish([b"a", b"b", b"c"])
+
+    assert client.sql(f"ACK {topic} GROUP a UPTO OFFSET 1").rows == [(topic, "a", 0, 1)]
+    client.sql(f"RESET CONSUMER GROUP r ON {topic} TO 2")
+    client.sql(f"RESET CONSUMER GROUP e ON {topic} TO EARLIEST")
+
+    found = {each: client.sql(f"CONSUME FROM {topic} GROUP {each}").rows for each in "are"}
+    assert {name: len(rows) for name, rows in found.items()} == {"a": 1, "r": 1, "e": 3}
+    with pytest.raises(OutOfRange, match="offset is 9; partition 0 of"):
+        client.sql(f"RESET CONSUMER GROUP x ON {topic} TO 9")
+    assert [each.name for each in client.topic(topic).groups()] == ["a", "e", "r"]
+    with pytest.raises(NotFound):
+        client.sql("ACK nowhere GROUP g UPTO OFFSET 0")

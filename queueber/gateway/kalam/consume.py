@@ -156,7 +156,12 @@ async def acknowledge(call: Call[NoQuery, AckTopicRequest]) -> AckTopicAnswer:
     if group is None:
         raise invalid("body: group_id: it is missing; name the group that is done")
     stored = await consuming.acknowledge(
-        call.client, _topic(body), group, body.upto_offset, body.partition_id or 0
+        call.client,
+        _topic(body),
+        group,
+        body.upto_offset,
+        body.partition_id or 0,
+        lease_s=call.settings.consume_lease_ms / SECOND_MS,
     )
     return AckTopicAnswer(success=True, acknowledged_offset=stored)
 

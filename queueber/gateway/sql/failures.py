@@ -45,6 +45,8 @@ _ARGUMENTS = {"sql": "INVALID_SQL", "params": "INVALID_PARAMETER"}
 """The argument that a sentence is about, and its code."""
 _NO_TABLE = "sql: there is no table "
 """How a query begins its sentence that names a table which nobody could have."""
+_SENTENCE_CHARS_MAX = 1_000
+"""Names of any length are in statements, and so in sentences about them."""
 _OF_GATEWAY = {"INVALID_ARGUMENT": "INVALID_PARAMETER", "INTERNAL": "INTERNAL_ERROR"}
 """Where KalamDB has another word for what the gateway refuses before it looks at the statement."""
 
@@ -68,10 +70,14 @@ def sql_problem(error: QueueberError, took: float) -> SqlProblem:
     if problem.status == 429:
         code = TOO_MANY
     notes = getattr(error, "__notes__", None)
+    sentence = problem.detail
+    if len(sentence) > _SENTENCE_CHARS_MAX:
+        half = _SENTENCE_CHARS_MAX // 2
+        sentence = f"{sentence[:half]}…{sentence[-half:]}"
     return SqlProblem(
         problem.status,
         code,
-        problem.detail,
+        sentence,
         problem.headers,
         took=took,
         details="; ".join(notes) if notes else None,

@@ -57,7 +57,9 @@ class SqlResponse(msgspec.Struct):
 
 
 async def run_sql(call: Call[NoQuery, SqlRequest]) -> SqlResponse:
-    from queueber.sql.execute import execute  # a parser, and all statements: few gateways need it
+    # A parser, and all statements: few gateways need them.
+    from queueber.sql.execute import execute
+    from queueber.sql.held import Held
 
     begun = clock.seconds()
     settings, asked = call.settings, call.body
@@ -69,12 +71,17 @@ async def run_sql(call: Call[NoQuery, SqlRequest]) -> SqlResponse:
         seconds_max=settings.sql_timeout_ms / SECOND_MS,
         lease_seconds=settings.consume_lease_ms / SECOND_MS,
     )
+    held = Held(call.client)
     try:
         with bound.taken():
-            running = execute(call.client, asked.sql, asked.params, bounds)
-            found = await call.wait(running, counts=False)
-            caller = (await call.client.who_am_i()).name
-            results = [await _answered(call, each, caller) for each in found]
+            caller = (await call.client.who_am_i()).name  # before anything has taken effect
+            running = execute(call.client, asked.sql, asked.params, bounds, held)
+            try:
+                found = await call.wait(running, counts=False)
+                results = [await _answered(call, each, caller) for each in found]
+            except BaseException:
+                await held.give_back()  # the caller has hung up, or gets no answer
+                raise
     except Unauthenticated:
         raise
     except QueueberError as error:

@@ -43,7 +43,7 @@ def _listed(values: pa.Array, column: Column) -> list[Any]:
     except (OverflowError, ValueError):
         # DuckDB has infinite times, years that Python does not have, and nanoseconds.
         raise InvalidArgument(
-            f"sql: column {column.name!r} has a time outside the years 1 to 9999, or parts of a "
+            f"values: column {column.name!r} has a time outside the years 1 to 9999, or parts of a "
             "microsecond; cast it to VARCHAR"
         ) from None
     return found

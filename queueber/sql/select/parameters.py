@@ -7,8 +7,11 @@ from decimal import Decimal
 
 from queueber.errors import InvalidArgument
 
+_LISTS_MAX = 16
+"""Lists in lists."""
 
-def pack_parameter(number: int, value: object) -> object:
+
+def pack_parameter(number: int, value: object, lists: int = 0) -> object:
     """A value as JSON has it. Raises `InvalidArgument` for what is no value of SQL."""
     match value:
         case None | bool() | str():
@@ -30,7 +33,11 @@ def pack_parameter(number: int, value: object) -> object:
         case date():
             return {"date": value.isoformat()}
         case list() | tuple():
-            return [pack_parameter(number, each) for each in value]
+            if lists == _LISTS_MAX:
+                raise InvalidArgument(
+                    f"params: ${number} has lists in lists; the limit is {_LISTS_MAX} levels"
+                )
+            return [pack_parameter(number, each, lists + 1) for each in value]
     raise InvalidArgument(
         f"params: ${number} is a {type(value).__name__}; a parameter is text, a number, a truth "
         "value, bytes, a time, a list of these, or None"

@@ -3,6 +3,7 @@
 import atexit
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -14,7 +15,14 @@ from functools import cache, partial
 
 import pyarrow as pa
 
-from queueber.errors import WIRE_ERRORS, Internal, QueueberError, ResourceExhausted, Unavailable
+from queueber.errors import (
+    WIRE_ERRORS,
+    Internal,
+    InvalidArgument,
+    QueueberError,
+    ResourceExhausted,
+    Unavailable,
+)
 from queueber.limits import (
     MIB,
     SECOND_MS,
@@ -27,11 +35,13 @@ from queueber.limits import (
 from queueber.sql.select.admission import Admission
 from queueber.sql.select.answers import Column, SelectResult, rows_of
 from queueber.sql.select.bounds import SelectBounds
-from queueber.sql.select.engine.frames import Frame, FrameLost, receive, send
+from queueber.sql.select.engine.frames import NO_MEMORY, Frame, FrameLost, receive, send
 from queueber.sql.select.needs import Need, read_needs
 
 _PASSED_ON = ("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG")
 """What the engine gets of the environment: no token, no password is in it."""
+_CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
+"""How a process ends that leaves its stack. One that gets no memory aborts, exits, or is killed."""
 
 
 class Engine:
@@ -61,7 +71,7 @@ class Engine:
         """Nobody closes a pipe while a thread uses it: its number may be that of another file."""
         self._is_late = False
         self._is_spent = False
-        """Whether it has grown too much to be used again."""
+        """Whether it has grown too much, or failed too badly, to be used again."""
         self._is_at_rest = True
         """Whether it waits for a statement."""
 
@@ -157,7 +167,7 @@ class Engine:
         if frame is Frame.ERROR:
             code, text, is_spent = json.loads(body)
             self._rest(is_spent=is_spent)
-            raise self._no_memory() if code == "RESOURCE_EXHAUSTED" else WIRE_ERRORS[code](text)
+            raise self._no_memory() if text == NO_MEMORY else WIRE_ERRORS[code](text)
         return frame, body
 
     def _rest(self, *, is_spent: bool) -> None:
@@ -165,9 +175,18 @@ class Engine:
         self._is_spent = is_spent
 
     def _gone(self) -> QueueberError:
-        """Why the process has ended: at the deadline, or because it got no more memory."""
-        self._process.wait()
-        return EngineLate("late") if self._is_late else self._no_memory()
+        """Why the process has ended: at a deadline, by a crash, or for want of memory."""
+        ended_by = -self._process.wait()
+        if self._is_late or ended_by == signal.SIGXCPU:
+            return EngineLate("late")
+        return self._crashed(ended_by) if ended_by in _CRASHES else self._no_memory()
+
+    def _crashed(self, ended_by: int) -> QueueberError:
+        return InvalidArgument(
+            f"values: the SELECT has crashed its query engine ({signal.Signals(ended_by).name}); "
+            "JSON that it looks into may be nested too deeply, or it may need more than "
+            f"{self._memory_bytes // MIB} MiB of memory; leave these rows out with a WHERE"
+        )
 
     def _no_memory(self) -> QueueberError:
         return ResourceExhausted(

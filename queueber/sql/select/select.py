@@ -30,9 +30,9 @@ async def select(
     unless others are given.
 
     Read only: there is nothing that a statement could change. Raises `InvalidArgument` for what is
-    wrong with it, `NotFound` for tables that are not there or not for this client,
-    `ResourceExhausted` above a bound of rows, bytes, memory or time, and `Unavailable` if too many
-    wait.
+    wrong with it or with the values that it reads, `NotFound` for tables that are not there or not
+    for this client, `ResourceExhausted` above a bound of rows, bytes, memory or time, and
+    `Unavailable` if too many wait.
     """
     parameters = _checked(text, params)
     engines = engines or shared_engines()

@@ -275,6 +275,25 @@ def test_an_offset_past_the_end_cannot_be_acknowledged(kalam: Kalam, new_topic: 
     assert offsets(kalam.consume(topic, "g")) == [1, 2]
 
 
+def test_an_acknowledgement_creates_the_group_that_there_is_not(
+    kalam: Kalam, new_topic: NewTopic, admin: queueber.Client
+) -> None:
+    topic = new_topic(3, partitions=2)
+    asked = {"topic_id": topic, "group_id": "past", "upto_offset": 3}
+    refused = kalam.ask("/v1/api/topics/ack", asked)
+    assert (refused.status, refused.json["code"]) == (400, "OFFSET_OUT_OF_RANGE")
+    assert admin.topic(topic).groups() == []
+
+    assert kalam.ack(topic, "g", 1) == 1
+
+    assert offsets(kalam.consume(topic, "g")) == [2]
+    begun = kalam.consume(topic, "g", partition_id=1, start={"Offset": 1})
+    assert offsets(begun) == [1, 2], "it has begun no other partition"
+    assert admin.topic(topic).describe_group("g").settings.leases.lease_ms == 2000, (
+        "as of a consumer"
+    )
+
+
 def test_messages_can_be_settled_one_by_one_beside_it(
     kalam: Kalam, new_topic: NewTopic, admin: queueber.Client
 ) -> None:

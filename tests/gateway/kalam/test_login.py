@@ -13,6 +13,7 @@ from queueber.testing import ServerProcess, running_server
 from tests.gateway.kalam.conftest import PASSWORD, ROLES, Kalam
 from tests.support.callers import add_user, remove_entries
 from tests.support.http import running_gateway
+from tests.support.web_tokens import claims, sign
 
 NewTopic = Callable[..., str]
 CONSUME = "/v1/api/topics/consume"
@@ -42,6 +43,21 @@ def test_users_may_not_consume_and_all_others_may(
         assert answered.status == expected, (path, answered.body)
         if role == "user":
             assert answered.json["code"] == "FORBIDDEN"
+
+
+def test_web_tokens_may_do_what_their_roles_may(kalam: Kalam, new_topic: NewTopic) -> None:
+    topic, now_ms = new_topic(1), time.time_ns() // 1_000_000
+    body = {"topic_id": topic, "group_id": "g", "start": "Earliest", "timeout_seconds": 0}
+
+    def status(**changed: object) -> int:
+        return kalam.ask(CONSUME, body, token=sign(claims(now_ms, **changed))).status
+
+    assert status(roles=["user"]) == 403
+    assert status(exp=now_ms // 1000 - 3600) == status(aud="others") == 401
+    assert status(roles=["service"]) == 200
+    service = {"Authorization": f"Bearer {sign(claims(now_ms, roles=['service']))}"}
+    me = kalam.gateway.ask("GET", "/v1/api/auth/me", headers=service).json
+    assert (me["user"]["id"], me["user"]["role"]) == ("somebody", "service")
 
 
 def test_a_login_says_who_the_user_is_and_until_when(kalam: Kalam) -> None:

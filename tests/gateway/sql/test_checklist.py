@@ -39,7 +39,7 @@ def test_system_tables_exist_and_are_queryable(gateway: GatewayProcess) -> None:
     }  # fmt: skip
     offsets = rows(gateway, "DESCRIBE system.topic_offsets")
     assert {each["column_name"] for each in offsets} >= {
-        "topic_id", "group_id", "partition_id", "last_acked_offset",
+        "topic_id", "group_id", "partition_id", "last_acked_offset", "updated_at",
     }  # fmt: skip
     assert rows(gateway, "SELECT count(*) AS n FROM system.topics")[0]["n"].isdigit()
 

@@ -1,14 +1,22 @@
 """`POST /v1/api/sql`: KalamDB's requests, answers and errors."""
 
+import asyncio
 import base64
 import json
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import queueber
+from queueber.errors import Unavailable
+from queueber.gateway.settings import GatewaySettings
+from queueber.gateway.sql.failures import SqlProblem
+from queueber.gateway.sql.statements import SqlRequest, run_sql
 from queueber.testing import ServerProcess, running_server
 from tests.support.callers import add_token
 from tests.support.http import Answered, GatewayProcess, running_gateway
@@ -59,6 +67,12 @@ def test_success_has_a_result_for_each_statement(gateway: GatewayProcess, topic:
         ("CLEAR TOPIC nowhere", [], 404, "TABLE_NOT_FOUND", "nowhere"),
         ("CREATE TOPIC a PARTITIONS 1000", [], 400, "SQL_EXECUTION_ERROR", "partitions"),
         ("SELECT repeat('x', 2000000000)", [], 413, "SQL_EXECUTION_ERROR", "MiB of memory"),
+        ("SELECT * FROM range(10001)", [], 413, "SQL_EXECUTION_ERROR", "more than 10000 rows"),
+        ("SELECT 'a'::INT", [], 400, "SQL_EXECUTION_ERROR", "values: Could not convert string"),
+        ("SELECT TIMESTAMP 'infinity'", [], 400, "SQL_EXECUTION_ERROR", "outside the years"),
+        ("SELECT\n 1 +", [], 400, "INVALID_SQL", "line 2, column 4: something is missing"),
+        ("SELECT 1 2", [], 400, "INVALID_SQL", "line 1, column 10: '2' does not go here"),
+        ('SELECT 1 AS "a', [], 400, "INVALID_SQL", "has no end"),
         ('CREATE TOPIC "ä"', [], 400, "SQL_EXECUTION_ERROR", "is not the name of a topic"),
     ],
 )
@@ -123,9 +137,9 @@ def test_queries_are_answered_with_their_types(gateway: GatewayProcess) -> None:
         "Int", "BigInt", "Text", "Json", "DateTime",
     ]  # fmt: skip
     assert result["rows"] == [[1, "2", "x", [1], "2026-11-18T09:00:00+00:00"]]
-    assert ask(gateway, "SELECT $1::INTEGER + $2::INTEGER AS n", 1, 2).json["results"][0][
-        "rows"
-    ] == [[3]]
+    assert ask(gateway, "SELECT $1::INTEGER+$2::INTEGER AS n", 1, 2).json["results"][0]["rows"] == [
+        [3]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -221,6 +235,45 @@ def test_consume_leases_for_as_long_as_the_gateway_is_set_to(server: ServerProce
         while not (again := payloads()):
             assert time.monotonic() < give_up_at
         assert again == [b"a"]
+
+
+def test_what_was_consumed_is_given_back_if_the_caller_hangs_up(
+    gateway: GatewayProcess, server: ServerProcess, topic: str
+) -> None:
+    endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r"
+    consume = f"CONSUME FROM {topic} GROUP g FROM EARLIEST; CREATE TOPIC {topic}.consumed"
+    body = {"sql": f"{consume}; {endless}"}
+    with queueber.connect(server.address) as client:
+        client.topic(topic).publish([b"a", b"b"])
+
+        def wait_for(is_so: Callable[[], bool]) -> None:
+            give_up_at = time.monotonic() + 20
+            while not is_so():
+                assert time.monotonic() < give_up_at
+
+        calling = gateway.connection()
+        json_type = {"content-type": "application/json"}
+        calling.request("POST", "/v1/api/sql", json.dumps(body), json_type)
+        wait_for(lambda: f"{topic}.consumed" in client.topics(topic))
+        calling.close()
+        group = client.topic(topic)
+        wait_for(lambda: group.describe_group("g").leased == 0)  # their lease is that of a minute
+
+
+def test_who_calls_is_asked_before_a_statement_has_taken_effect() -> None:
+    class Lost:
+        """A client without its server; it has no other methods."""
+
+        async def who_am_i(self) -> None:
+            raise Unavailable("the server is away")
+
+    asked = SqlRequest("DROP TOPIC t")
+    call: Any = SimpleNamespace(settings=GatewaySettings(), body=asked, state={}, client=Lost())
+
+    with pytest.raises(SqlProblem) as refused:
+        asyncio.run(run_sql(call))
+
+    assert (refused.value.status, refused.value.detail) == (503, "the server is away")
 
 
 def test_more_calls_than_the_bound_are_told_to_come_later(server: ServerProcess) -> None:

@@ -150,10 +150,29 @@ def test_statement_gets_no_more_time_than_its_bound(
     assert small._idle == {}
 
 
+@pytest.mark.parametrize(
+    ("call", "depth", "told"),
+    [
+        ("json_structure(json)", 200, "engine fails: JSON exceeds maximum recursion depth of 12"),
+        ("json_contains(json, '1')", 200_000, "has crashed its query engine .SIGSEGV.*too deeply"),
+    ],
+)
+def test_statement_that_breaks_its_engine_fails_alone(
+    call: str, depth: int, told: str, client: queueber.Client, run: Run, engines: Engines
+) -> None:
+    client.topic(f"deep-{depth}").publish([b"[" * depth + b"]" * depth])
+
+    with pytest.raises(InvalidArgument, match=told):
+        run(f"SELECT {call} FROM topic('deep-{depth}')")
+
+    assert engines._idle == {}, "what it may have damaged is not used again"
+    assert run("SELECT 1").rows == [(1,)]
+
+
 def test_answer_has_no_more_rows_and_bytes_than_its_bounds(run: Run) -> None:
-    with pytest.raises(InvalidArgument, match="more than 100 rows; add a LIMIT"):
+    with pytest.raises(ResourceExhausted, match="more than 100 rows; add a LIMIT"):
         run("SELECT * FROM range(1000)", rows=100)
-    with pytest.raises(InvalidArgument, match="more than 10000 bytes"):
+    with pytest.raises(ResourceExhausted, match="more than 10000 bytes"):
         run("SELECT repeat('x', 1000) FROM range(100)", bytes=10_000)
 
     assert len(run("SELECT * FROM range(100)", rows=100).rows) == 100

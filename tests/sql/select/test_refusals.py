@@ -160,6 +160,10 @@ OTHER_QUERIES = [
     "SELECT topic('t')",
     "SELECT nix FROM topic('t')",
     "SELECT 'a'::INT",
+    "SELECT ['a'::ENUM('a')]",
+    "SELECT 123456789012345678901234567890123456789012345678901234567890 AS n",
+    "SELECT '12:00+05'::TIMETZ",
+    "SELECT {'a': 1}::VARIANT",
     "SELECT 1 + 'a'",
     "SELECT 'infinity'::TIMESTAMP",
     "SELECT ['-infinity'::DATE]",
@@ -180,7 +184,7 @@ def test_statement_is_refused_with_a_reason(run: Run, text: str) -> None:
         run(text)
 
     told = str(refused.value)
-    assert told.startswith(("sql: ", "params: "))
+    assert told.startswith(("sql: ", "params: ", "values: "))
     assert len(told) < 700
     assert "Traceback" not in told
 

@@ -331,6 +331,37 @@ def test_parameters_are_numbered_in_the_order_of_the_text(
     )  # fmt: skip
 
     assert found == [(1, "x")]
+    many = list(range(1, 12))
+    assert rows(run, f"SELECT {','.join(f'${each}' for each in many)}", *many) == [tuple(many)]
+    text = (
+        """SELECT 'b' IN(?,?)AND 'c'=?,'$1,$2',"$1,$",$$$1,$$,e'\\'$1,'/*$1,*/"""
+        """FROM(SELECT 0 "$1,$")"""
+    )
+    assert rows(run, text, "a", "b", "c") == [(True, "$1,$2", 0, "$1,", "'$1,")]
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [("->>'a.b'", "1"), ("->>'$.a.b'", "2"), ("->>'$..c'", ["3"]), ("->'d'->>-1", "5"),
+     ("->>'/d/0'", "4"), ("->>'$.d[#-1]'", "5"), ("->>'it''s'", "6")],
+)  # fmt: skip
+def test_paths_into_json_are_those_of_duckdb(run: Run, path: str, found: object) -> None:
+    json = """'{"a.b": 1, "a": {"b": 2, "x": {"c": 3}}, "d": [4, 5], "it''s": 6}'::JSON"""
+
+    assert run(f"SELECT ({json}){path}").rows == [(found,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("SELECT TIMESTAMP '2026-11-19 08:30'::DATE", date(2026, 11, 19)),
+        ("SELECT DATE '2026-11-19'::TIMESTAMP::VARCHAR", "2026-11-19 00:00:00"),
+        ("SELECT TIMESTAMP '2026-11-19 08:30'::TIME::VARCHAR", "08:30:00"),
+        ("SELECT round(jaro_winkler_similarity('abc', 'abd', 0.95), 4)", 0.0),
+    ],
+)
+def test_a_statement_means_what_it_means_to_duckdb(run: Run, text: str, found: object) -> None:
+    assert run(text).rows == [(found,)]
 
 
 def test_the_time_is_the_same_in_the_whole_statement(run: Run) -> None:

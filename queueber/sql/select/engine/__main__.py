@@ -1,8 +1,8 @@
 """The loop of the engine: `python -m queueber.sql.select.engine MEMORY_BYTES TABLE_BYTES`.
 
 Standard input and output are the pipes of the program that has started it, and it ends with that
-program. After a statement that took much memory it asks to be ended, which is the sure way to give
-memory back.
+program. After a statement that took much memory, or that failed in a way that may have damaged it,
+it asks to be ended: no other statement is to suffer from it, and memory comes back for sure.
 """
 
 import gc
@@ -18,10 +18,10 @@ from typing import Any
 import pyarrow as pa
 import sqlglot
 
-from queueber.errors import InvalidArgument, QueueberError
+from queueber.errors import QueueberError, ResourceExhausted
 from queueber.limits import MIB
 from queueber.sql.select.columns import TABLES, sent_columns
-from queueber.sql.select.engine.database import Database, as_error
+from queueber.sql.select.engine.database import Database, as_error, leaves_whole
 from queueber.sql.select.engine.frames import Frame, FrameLost, receive, send
 from queueber.sql.select.engine.jail import Jail
 from queueber.sql.select.engine.statement import read_statement
@@ -85,8 +85,8 @@ class Asked:
         for batch in self._database.run(self.statement):
             rows += batch.num_rows
             if rows > self._rows_max:
-                raise InvalidArgument(
-                    f"sql: the answer has more than {self._rows_max} rows; add a LIMIT, or a WHERE"
+                raise ResourceExhausted(
+                    f"rows: the answer has more than {self._rows_max} rows; add a LIMIT, or a WHERE"
                 )
             if is_first:
                 send(_OUT, Frame.ROWS, memoryview(batch.schema.serialize()))
@@ -94,8 +94,8 @@ class Asked:
             packed = memoryview(batch.serialize())
             sent += len(packed)
             if sent > self._bytes_max:
-                raise InvalidArgument(
-                    f"sql: the answer has more than {self._bytes_max} bytes; add a LIMIT, or name "
+                raise ResourceExhausted(
+                    f"rows: the answer has more than {self._bytes_max} bytes; add a LIMIT, or name "
                     "fewer columns"
                 )
             send(_OUT, Frame.ROWS, packed)
@@ -123,7 +123,8 @@ class Loop:
             raise
         except BaseException as error:  # noqa: BLE001  whatever it is, the program is told
             told = as_error(error)
-            text = json.dumps([told.code, str(told), self._has_grown()])
+            is_spent = self._is_spent() or not leaves_whole(error)
+            text = json.dumps([told.code, str(told), is_spent])
             send(_OUT, Frame.ERROR, text.encode())
 
     def _answer(self, asked: dict[str, Any]) -> None:
@@ -135,10 +136,10 @@ class Loop:
             one.answer()
         finally:
             one.clear()
-        send(_OUT, Frame.END, b"spent" if self._has_grown() else b"")
+        send(_OUT, Frame.END, b"spent" if self._is_spent() else b"")
 
-    def _has_grown(self) -> bool:
-        return self._jail.grown_bytes > _KEPT_BYTES
+    def _is_spent(self) -> bool:
+        return self._database.is_broken or self._jail.grown_bytes > _KEPT_BYTES
 
 
 def _warm_up(database: Database) -> None:

@@ -1,6 +1,7 @@
 """DuckDB with nothing in it: no files, no network, no settings to change, one thread."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from sqlglot import exp
 from queueber.errors import Internal, InvalidArgument, QueueberError, ResourceExhausted
 from queueber.sql.select.columns import BODIES, JSON, JSON_TEXTS, TABLES, TEXT, sent_columns
 from queueber.sql.select.engine.allowed import check_tree
+from queueber.sql.select.engine.frames import NO_MEMORY
 from queueber.sql.select.engine.statement import Statement, written
 from queueber.sql.select.needs import Need
 
@@ -30,6 +32,11 @@ _CONFIG = {
     "threads": "1",
 }
 _ROWS = "rows_of"
+_FOREIGN = re.compile(r"\b(ENUM|BIGNUM|VARIANT|GEOMETRY|TIME WITH TIME ZONE)\b")
+"""Types that Arrow does not have: their values would come as something else."""
+_QUOTED = re.compile(r"'[^']*'|" + r'"[^"]*"')
+_NAME_CHARS_MAX = 100
+"""Of a column, in an error about it."""
 
 
 class Database:
@@ -46,6 +53,8 @@ class Database:
         views = self._connection.execute("SELECT view_name FROM duckdb_views()").fetchall()
         self.own_names = frozenset(name.casefold() for (name,) in views)
         """Names that mean something here already."""
+        self.is_broken = False
+        """Whether a statement has damaged it: nothing can be asked of it any more."""
 
     # --- before there are rows --------------------------------------------------------------------
 
@@ -92,15 +101,27 @@ class Database:
         )
 
     def clear(self, needs: Sequence[Need]) -> None:
-        for need in needs:
-            self._connection.execute(f'DROP VIEW IF EXISTS "{need.table}"')
-            self._connection.unregister(_ROWS + need.table)
+        """Drop these tables; a broken database keeps them."""
+        try:
+            for need in needs:
+                self._connection.execute(f'DROP VIEW IF EXISTS "{need.table}"')
+                self._connection.unregister(_ROWS + need.table)
+        except duckdb.FatalException:  # told is what broke it, not that it is broken
+            self.is_broken = True
 
     def bind(self, statement: Statement) -> list[tuple[str, str]]:
         """The names and types of the answer's columns."""
         relation = self._connection.sql(statement.sql)
-        kinds = [str(kind) for kind in relation.types]
-        return list(zip(relation.columns, kinds, strict=True))
+        columns = [
+            (name, str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)
+        ]
+        for name, kind in columns:
+            if foreign := _FOREIGN.search(_QUOTED.sub("", kind)):
+                raise InvalidArgument(
+                    f"sql: column {name[:_NAME_CHARS_MAX]!r} is of type {foreign[0]}, which "
+                    "cannot be answered with; cast it to VARCHAR"
+                )
+        return columns
 
     def run(self, statement: Statement) -> Iterator[pa.RecordBatch]:
         relation = self._connection.sql(statement.sql)
@@ -126,16 +147,36 @@ def as_error(error: BaseException) -> QueueberError:
         case QueueberError():
             return error
         case MemoryError() | duckdb.OutOfMemoryException():
-            return ResourceExhausted("memory")
+            return ResourceExhausted(NO_MEMORY)
         case OSError() if "Out of Memory" in text:  # while values become those of Arrow
-            return ResourceExhausted("memory")
+            return ResourceExhausted(NO_MEMORY)
         case RecursionError():
             return InvalidArgument("sql: is nested too deeply")
         case duckdb.InternalException() | duckdb.FatalException():
-            return Internal(f"the query engine failed: {told or text}")
+            return InvalidArgument(f"values: the query engine fails: {_brief(told or text)}")
         case duckdb.Error():
-            return InvalidArgument(f"sql: {_with_hint(told if kind.endswith('Error') else text)}")
+            # Of what is stored or given, or of the statement.
+            about = "values" if isinstance(error, _OF_VALUES) else "sql"
+            told = _with_hint(told if kind.endswith("Error") else text)
+            return InvalidArgument(f"{about}: {told}")
     return Internal(f"the query engine failed: {type(error).__name__}: {text}")
+
+
+def leaves_whole(error: BaseException) -> bool:
+    """Whether the error is one of a statement alone, after which others can be asked."""
+    if isinstance(error, _BREAKING):
+        return False
+    return isinstance(error, (QueueberError, duckdb.Error))
+
+
+_OF_VALUES = (duckdb.DataError, duckdb.InvalidInputException)
+_BREAKING = (duckdb.InternalException, duckdb.FatalException, duckdb.OutOfMemoryException)
+
+
+def _brief(text: str) -> str:
+    """Without what is for its developers: where it was, and that they would like to know."""
+    text = text.partition(" Stack Trace:")[0].partition(" This error signals")[0]
+    return text.rpartition("must call SetFallible(). Error: ")[2]
 
 
 def _with_hint(text: str) -> str:

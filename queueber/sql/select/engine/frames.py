@@ -12,6 +12,8 @@ import os
 from enum import Enum
 from struct import Struct
 
+NO_MEMORY = "memory"
+"""The text of an error that the program puts into words: it knows how much there was."""
 _HEAD = Struct("<cI")
 
 

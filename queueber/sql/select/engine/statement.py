@@ -3,23 +3,33 @@
 What runs is never the text of the caller, but what was understood of it, written anew.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # as its docs say
 
 from queueber.errors import InvalidArgument, QueueberError
 from queueber.limits import SELECT_TABLES_MAX
 from queueber.sql.select.columns import NAMED, SYSTEM
 from queueber.sql.select.engine.allowed import ROW_SOURCES
+from queueber.sql.select.engine.dialect import DuckDBAsWritten
 from queueber.sql.select.engine.literals import literal, time_literal
 
-DIALECT = "duckdb"
+DIALECT = DuckDBAsWritten
 PRIVATE = "_qb_"
 """What names of the engine's own tables begin with."""
+_PIECES = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|"""
+    r"""\$(?P<tag>(?:[A-Za-z_]\w*)?)\$.*?\$(?P=tag)\$|(?P<number>\$\d+)(?=[^\s\d])""",
+    re.DOTALL,
+)
+"""Comments, texts and quoted names, in which nothing is a parameter; and parameters."""
+_WORD_CHARS_MAX = 40
+"""Of the statement, in an error about it."""
 
 _NOW = {"now", "get_current_timestamp", "transaction_timestamp"}
 _HINT = "there are " + ", ".join([*(f"{name}('name')" for name in NAMED), *SYSTEM])
@@ -50,7 +60,10 @@ class Statement:
 
 def written(tree: exp.Expr) -> str:
     """Text for the engine. Every name is quoted, so `offset` is a name there, too."""
-    return tree.sql(DIALECT, identify=True, comments=False)
+    try:
+        return tree.sql(DIALECT, identify=True, comments=False)
+    except (SqlglotError, ValueError) as error:
+        raise InvalidArgument(f"sql: cannot be written anew: {_told(error)}") from None
 
 
 def read_statement(
@@ -63,7 +76,7 @@ def read_statement(
     except RecursionError:
         raise InvalidArgument("sql: is nested too deeply") from None
     except (SqlglotError, ValueError) as error:
-        raise InvalidArgument(f"sql: {_first_line(error)}") from None
+        raise InvalidArgument(f"sql: {_told(error)}") from None
     if len(trees) != 1:
         raise InvalidArgument(f"sql: has {len(trees)} statements; SELECT takes one at a time")
     (tree,) = trees
@@ -159,13 +172,19 @@ def _short_name(kind: str, subject: str) -> str:
 
 def _with_numbers(text: str) -> str:
     """Each `?` as `$1`, `$2` and so on, in the order of the text."""
+    text = _PIECES.sub(_apart, text)
     tokens = sqlglot.tokenize(text, dialect=DIALECT)
     holes = [each for each in tokens if each.token_type is TokenType.PLACEHOLDER]
     if holes and any(each.token_type is TokenType.PARAMETER for each in tokens):
         raise InvalidArgument("sql: has parameters of both kinds, ? and $1; use one of them")
     for number, hole in reversed(list(enumerate(holes, 1))):
-        text = f"{text[: hole.start]}${number}{text[hole.end + 1 :]}"
+        text = f"{text[: hole.start]}${number} {text[hole.end + 1 :]}"
     return text
+
+
+def _apart(piece: re.Match[str]) -> str:
+    """With a space behind a parameter: of `$1,$2` sqlglot takes `$1,$` for the begin of a text."""
+    return f"{piece[0]} " if piece["number"] else piece[0]
 
 
 def _with_parameters(tree: exp.Expr, parameters: Sequence[object]) -> exp.Expr:
@@ -208,14 +227,30 @@ def _name_columns(tree: exp.Expr) -> None:
         select = select.this
     if not isinstance(select, exp.Select):
         return
-    for each in select.expressions:
-        if isinstance(each, (exp.Func, exp.Binary, exp.Cast, exp.Window, exp.Literal, exp.Case)):
-            text = each.sql(DIALECT, comments=False, normalize_functions="lower")
-            each.replace(exp.alias_(each.copy(), text[:80], quoted=True))
+    # All at once: to replace one of thousands looks at all of them.
+    select.set("expressions", [_with_name(each) for each in select.expressions])
 
 
-def _first_line(error: Exception) -> str:
-    if isinstance(error, QueueberError):
-        return error.sentence
-    text = str(error).split("\n", 1)[0]
-    return text.replace("\x1b[4m", "").replace("\x1b[0m", "")[:300]
+def _with_name(column: exp.Expr) -> exp.Expr:
+    if not isinstance(column, (exp.Func, exp.Binary, exp.Cast, exp.Window, exp.Literal, exp.Case)):
+        return column
+    text = column.sql(DIALECT, comments=False, normalize_functions="lower")
+    return exp.alias_(column.copy(), text[:80], quoted=True)
+
+
+def _told(error: Exception) -> str:
+    """What is wrong with the text, and where."""
+    match error:
+        case QueueberError():
+            return error.sentence
+        case ParseError(errors=[{"line": int(line), "col": int(column), **found}, *_]):
+            what = str(found.get("description"))
+            if what.startswith("Required keyword"):
+                what = "something is missing"
+            elif word := found.get("highlight"):
+                what = f"{str(word)[:_WORD_CHARS_MAX]!r} does not go here"
+            return f"line {line}, column {column}: {what}"
+        case TokenError():
+            end = str(error).removeprefix("Error tokenizing ")[-_WORD_CHARS_MAX:]
+            return f"cannot be read near {end}: a text, a name or a comment may have no end"
+    return str(error).split("\n", 1)[0][:300]
