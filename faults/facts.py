@@ -12,6 +12,7 @@ from faults.history import Call, History
 ENDINGS = ("remove", "complete", "cancel")
 """Operations after which an item is gone."""
 UNDER_LEASE = ("remove", "complete", "release", "fail")
+_REPEATED = ("release", "cancel", "reschedule", "purge", "redrive")
 
 FOREVER_MS = inf
 
@@ -176,15 +177,16 @@ class Facts:
             elif call.operation == "reschedule":
                 detail = delays[at]
             is_done = bool(done[at]) if call.is_ok else None
-            if is_done is False and self._may_be_a_repeat(call):
+            if is_done is False and self.may_be_a_repeat(call):
                 is_done = None
             lease = leases[at] if leases else ""
             of_operation[item].append(Named(call, lease, is_done, detail))
 
-    def _may_be_a_repeat(self, call: Call) -> bool:
-        """Whether a client may have sent this release twice, because its connection was lost. The
-        second answer says that the lease holds nothing, if the first release was done."""
-        return call.operation == "release" and any(
+    def may_be_a_repeat(self, call: Call) -> bool:
+        """Whether a client may have sent the call twice, because its connection was lost. What the
+        first one did, the answer to the second says was not done: the lease holds nothing then, and
+        the item is gone or where it should be."""
+        return call.operation in _REPEATED and any(
             restart.began_ms <= call.ended_ms and call.began_ms <= restart.ended_ms
             for restart in self.by_operation["restart"]
         )

@@ -27,6 +27,7 @@ class ObservedQueue:
         *,
         delay: float = 0,
         keys: Sequence[str] = (),
+        attributes: Sequence[Mapping[str, str]] = (),
         batch: str = "",
     ) -> list[bytes]:
         with self._call(
@@ -37,7 +38,11 @@ class ObservedQueue:
             batch=batch,
         ) as call:
             ids = self._queue.add(
-                contents, delay=delay, key=list(keys) or None, batch=batch or None
+                contents,
+                delay=delay,
+                key=list(keys) or None,
+                attributes=list(attributes) or None,
+                batch=batch or None,
             )
             call.answered(**records.added(ids, ids.duplicates))
         return ids

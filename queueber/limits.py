@@ -236,7 +236,8 @@ ROUTES_OF_QUEUE_MAX = 16
 ROUTE_CHAIN_MAX = 100
 """Topics that a new route or bridge is followed to, in search of a circle."""
 EVENTS_BYTES_MAX = 64 * MIB
-"""Contents in the events of one write. An event for which there is no room has its key only."""
+"""Contents and attributes in the events of one write. An event for which there is no room has its
+key only."""
 FILTER_CHARS_MAX = 2000
 FILTER_DEPTH_MAX = 32
 FILTER_PATTERN_CHARS_MAX = 200

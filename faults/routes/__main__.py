@@ -25,6 +25,8 @@ def main() -> int:
         f"{told.kills} kills: {told.items} items added, {told.events} events, "
         f"{len(told.wrong)} violations; in {time.monotonic() - began:.0f} s"
     )
+    for name, count in sorted(told.mirrored.items()):
+        print(f"    {name}: {count}")
     for wrong in told.wrong[:_SHOWN_MAX]:
         print(wrong)
     return 1 if told.wrong else 0

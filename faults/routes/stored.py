@@ -1,11 +1,13 @@
 """Reads events, totals and items from an engine, when nobody works with it any more."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 
 from faults.facts import Facts
 from faults.routes.calls import check_calls
 from faults.routes.events import FoundEvent, check_events
+from faults.routes.mirrors import OWN, FoundMessage
 from queueber.db.records.blocks import unpack_attributes
 from queueber.engine.open import Engine
 from queueber.engine.queue.peek import peek
@@ -13,7 +15,7 @@ from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics.read import read
 from queueber.engine.topics.topic_state import TopicState
 from queueber.limits import MIB
-from queueber.model import Bounds, ItemState
+from queueber.model import Bounds, ItemState, PackedMessages
 
 _PAGE = 1000
 
@@ -24,11 +26,8 @@ def check_routed(
     """What is wrong with the events of a queue that was routed to the topic from its birth;
     `facts` are those of its calls, if there is a history."""
     state = engine.queues.get(queue)
-    events = [
-        event
-        for event in read_events(engine, engine.topics.get(topic, now_ms))
-        if event.queue == queue
-    ]
+    messages = read_messages(engine, engine.topics.get(topic, now_ms))
+    events = [_event(each) for each in messages if each.own["queue"] == queue]
     wrong = [] if facts is None else check_calls(queue, events, facts)
     counters = asdict(state.counters)
     totals = {
@@ -39,28 +38,42 @@ def check_routed(
     return wrong + check_events(queue, events, totals, _items(engine, state))
 
 
-def read_events(engine: Engine, topic: TopicState) -> list[FoundEvent]:
-    """Those of each partition in order. All events of an item are in one."""
-    found: list[FoundEvent] = []
+def read_messages(engine: Engine, topic: TopicState) -> list[FoundMessage]:
+    """Those of each partition in order. By default all events of an item are in one."""
+    found: list[FoundMessage] = []
     for partition in range(topic.partitions):
         at = topic.first_offset(partition)
         while at < topic.next_offset(partition):
             page = read(engine.store, topic, partition, at, Bounds(_PAGE, MIB))
             for packed in page.packed:
-                rows = zip(packed.split(), packed.attributes, strict=True)
-                found += [_event(payload, own) for payload, own in rows]
+                found += _messages(partition, packed)
             at = page.next_offset
     return found
 
 
-def _event(payload: bytes, packed: bytes) -> FoundEvent:
-    own, changed = unpack_attributes(packed), json.loads(payload)
+def _messages(partition: int, packed: PackedMessages) -> Iterator[FoundMessage]:
+    rows = zip(packed.split(), packed.keys, packed.attributes, strict=True)
+    for at, (payload, key, attributes) in enumerate(rows):
+        own, of_item = {}, {}
+        for name, value in unpack_attributes(attributes).items():
+            if name.startswith(OWN):
+                own[name.removeprefix(OWN)] = value
+            else:
+                of_item[name] = value
+        yield FoundMessage(
+            partition, packed.offset + at, packed.sequence + at, packed.at_ms, key.decode(),
+            payload, own, of_item,
+        )  # fmt: skip
+
+
+def _event(message: FoundMessage) -> FoundEvent:
+    own, changed = message.own, json.loads(message.payload)
     was, now = changed["state"]
     return FoundEvent(
-        own["queueber.queue"],
-        own["queueber.change"],
-        own["queueber.id"],
-        int(own["queueber.attempt"]),
+        own["queue"],
+        own["change"],
+        own["id"],
+        int(own["attempt"]),
         was,
         now,
         "attempt" in changed and was is not None,

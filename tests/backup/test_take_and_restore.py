@@ -265,23 +265,36 @@ def test_backup_by_name_or_the_newest(client: Client, repository: Repository) ->
         repository.chosen("none")
 
 
-def test_routes_of_a_queue_go_on_in_a_restored_store(
+def test_routes_go_on_in_a_restored_store_which_tells_nothing_again(
     client: Client, repository: Repository, tmp_path: Path
 ) -> None:
-    client.create_topic("routed-events")
-    client.create_queue("routed")
-    client.topic("routed-events").add_source("routed", on="insert", payload="full")
-    client.queue("routed").add(b"before")
+    topic, queue = client.topic("routed-events"), client.queue("routed")
+    client.create_topic(topic.name)
+    client.create_queue(queue.name)
+    for on in ("insert", "update", "delete"):
+        topic.add_source(queue.name, on=on, payload="full")
+    queue.add([b"done", b"failed", b"left"])
+    queue.poll().complete([b""])
+    queue.poll().fail("no", delay=0)
+    before = [(each.offset, each.id) for each in topic.messages()]
 
     restore(repository, take_backup(client, repository, "here"), tmp_path / "data", check=sound)
+    queue.purge("ready")  # only here
     with (
         running_server(data_dir=tmp_path / "data") as restored,
         connect(restored.address) as again,
     ):
-        again.queue("routed").add(b"after")
-        events = again.topic("routed-events").read().messages
-        assert [each.offset for each in events] == [0, 1]
-        assert [
-            again.queue("routed").stats().ready,
-            len(again.topic("routed-events").describe().sources),
-        ] == [2, 1]
+        topic, queue = again.topic(topic.name), again.queue(queue.name)
+        assert [(each.offset, each.id) for each in topic.messages()] == before
+        queue.add(b"after")
+        for lease in (queue.poll(), queue.poll(), queue.poll()):
+            lease.remove()
+        events = list(topic.messages())
+        assert len(topic.describe().sources) == 3
+    told = [(event.attributes["queueber.change"], event.payload) for event in events]
+    assert told == [
+        ("added", b"done"), ("added", b"failed"), ("added", b"left"), ("completed", b"done"),
+        ("failed", b"failed"), ("added", b"after"), ("removed", b"left"), ("removed", b"failed"),
+        ("removed", b"after"),
+    ]  # fmt: skip
+    assert [event.offset for event in events] == list(range(9))

@@ -17,7 +17,11 @@ from queueber.errors import FailedPrecondition
 from queueber.limits import MIB
 from queueber.model import Bounds, EventPayload, On, Source, TopicSettings
 from tests.engine.load_rules import LoadRules
-from tests.support.reference_model import ModelEvent
+from tests.support.reference_model import (
+    EVENT_ITEM_ATTRIBUTES_MAX,
+    EVENT_OWN_ATTRIBUTES,
+    ModelEvent,
+)
 
 TOPIC = "events"
 PARTITIONS = 2
@@ -26,11 +30,15 @@ PARTITIONS = 2
 class RouteRules(LoadRules):
     """Sources come and go; what they publish is read after every step."""
 
+    patch: pytest.MonkeyPatch
+
     def __init__(self) -> None:
         super().__init__()
         self.read_up_to = [0] * PARTITIONS
 
     def create_topic(self) -> None:
+        most = EVENT_OWN_ATTRIBUTES + EVENT_ITEM_ATTRIBUTES_MAX
+        self.patch.setattr("queueber.engine.routes.events.ATTRIBUTES_MAX", most)
         self._run(self.engine.topics.create, TOPIC, TopicSettings(), partitions=PARTITIONS)
 
     def add_sources(self) -> None:

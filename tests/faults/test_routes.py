@@ -58,6 +58,9 @@ def test_after_kills_of_the_server_every_change_has_one_event(tmp_path: Path) ->
     assert told.wrong == []
     assert told.kills == KILLS
     assert told.events > told.items > 0
+    assert told.mirrored.keys() == {
+        "chosen, diff", "chosen, full", "chosen, key", "contents, full", "contents, key", "ends, key"
+    }  # fmt: skip
 
 
 # --- against calls --------------------------------------------------------------------------------

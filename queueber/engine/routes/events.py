@@ -14,7 +14,12 @@ from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.errors import invariant
 from queueber.ids import QueueId
-from queueber.limits import EVENTS_BYTES_MAX, PAYLOAD_BYTES_MAX
+from queueber.limits import (
+    ATTRIBUTES_BYTES_MAX,
+    ATTRIBUTES_MAX,
+    EVENTS_BYTES_MAX,
+    PAYLOAD_BYTES_MAX,
+)
 from queueber.model import NewMessages, Published
 
 Places = list[tuple[TopicState, int, int]]
@@ -85,6 +90,16 @@ class Gathered:
     def has_room(self, size: int) -> bool:
         """Whether the contents of an event may have so many bytes; then they count."""
         if size > self._payload_bytes_max or size > self._bytes_left:
+            return False
+        self._bytes_left -= size
+        return True
+
+    def has_room_for_attributes(self, attributes: Mapping[str, str]) -> bool:
+        """Whether a message may have them, and one of this write can; then they count."""
+        if len(attributes) > ATTRIBUTES_MAX:
+            return False
+        size = sum(len(n.encode()) + len(v.encode()) for n, v in attributes.items())
+        if size > ATTRIBUTES_BYTES_MAX or size > self._bytes_left:
             return False
         self._bytes_left -= size
         return True

@@ -144,26 +144,31 @@ class QueueRoutes:
         item: _Item,
         view: RecordView | None,
     ) -> None:
-        item_id, key, attributes, _ = item
         text: str | None = None
         if route.looks_at_items:
             assert view is not None
             if route.where is not None and not route.where.matches(view):
                 return
             text = route.partition_text(view) if route.partition_by else None
-        payload, kind = _payload(gathered, route.payload, told, item)
-        shown_id = item_id.hex()
+        shown_id = item.item_id.hex()
         own = {
             "queueber.queue": self._queue.name,
             "queueber.op": route.on.value,
             "queueber.change": told.change.word,
             "queueber.id": shown_id,
             "queueber.attempt": str(told.attempt),
-            "queueber.payload": kind.value,
+            "queueber.payload": route.payload.value,
         }
-        if attributes and route.payload is EventPayload.FULL:
-            own = {**attributes, **own}
-        event_key = key or shown_id
+        wanted = route.payload
+        if item.attributes and wanted is EventPayload.FULL:
+            joined = {**item.attributes, **own}
+            if gathered.has_room_for_attributes(joined):
+                own = joined
+            else:
+                wanted = EventPayload.KEY
+        payload, kind = _payload(gathered, wanted, told, item)
+        own["queueber.payload"] = kind.value
+        event_key = item.key or shown_id
         gathered.put(
             route.topic_id, Event(payload, event_key, own, event_key if text is None else text)
         )

@@ -1,11 +1,14 @@
 """`queueber import`: the items of the original, once, as they would have been worked on there."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 import queueber
+from queueber.model import ItemInfo
 from tests.cli.conftest import Cli
 from tests.support.original_store import Original
 
@@ -37,6 +40,30 @@ def test_import_adds_every_item_once(cli: Cli, client: queueber.Client, old: Pat
     (delayed,) = queue.peek("delayed").items
     assert (delayed.contents, delayed.key) == (b"delayed", item_id(1).hex())
     assert 900 < delayed.at_ms / 1000 - time.time() <= 1001
+
+
+def test_each_imported_item_has_one_event_if_the_queue_is_routed(
+    cli: Cli, client: queueber.Client, old: Path
+) -> None:
+    client.create_queue("routed-import")
+    client.create_topic("import-events")
+    client.topic("import-events").add_source("routed-import", on="insert", payload="full")
+
+    for _ in range(2):
+        assert cli("import", str(old), "--queue", "routed-import").code == 0
+
+    events = list(client.topic("import-events").messages())
+    assert [(each.payload, each.key) for each in events] == [
+        (b"in progress", item_id(3).hex()),
+        (b"ready", item_id(2).hex()),
+        (b"delayed", item_id(1).hex()),
+    ]
+    ids = {item.id.hex() for state in ("ready", "delayed") for item in _all(client, state)}
+    assert {each.attributes["queueber.id"] for each in events} == ids
+
+
+def _all(client: queueber.Client, state: Literal["ready", "delayed"]) -> Iterator[ItemInfo]:
+    return client.queue("routed-import").peek_all(state)
 
 
 def test_dry_run_counts_and_adds_nothing(old: Path) -> None:

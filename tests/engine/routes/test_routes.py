@@ -18,6 +18,8 @@ from queueber.errors import (
     ResourceExhausted,
 )
 from queueber.limits import (
+    ATTRIBUTES_BYTES_MAX,
+    ATTRIBUTES_MAX,
     FILTER_CONTENTS_BYTES_MAX,
     MINUTE_MS,
     ROUTES_OF_QUEUE_MAX,
@@ -162,6 +164,47 @@ def test_contents_that_are_too_large_for_a_message_leave_the_key(rig: RouteRig) 
     assert large.payload == {"id": large.id.hex(), "key": None}
     assert large.attributes["queueber.payload"] == "key"
     assert large.attributes["a"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "kind"),
+    [
+        ({str(n): "" for n in range(26)}, "full"),
+        ({str(n): "" for n in range(27)}, "key"),
+        ({"queueber.op": "x"} | {str(n): "" for n in range(26)}, "full"),
+        ({"ü": "x" * 8058}, "full"),
+        ({"ü": "x" * 8059}, "key"),
+    ],
+    ids=["most", "too many", "names of its own", "largest", "too large"],
+)
+def test_attributes_that_are_too_many_for_a_message_leave_the_key(
+    rig: RouteRig, attributes: dict[str, str], kind: str
+) -> None:
+    rig.route(On.INSERT, payload=EventPayload.FULL)
+    item = rig.add(b"x", attributes=[attributes]).ids[0].hex()
+
+    (event,) = rig.events()
+    own = event.attributes
+    size = sum(len(name.encode()) + len(value.encode()) for name, value in own.items())
+    assert own["queueber.payload"] == kind
+    assert (own["queueber.op"], own["queueber.id"]) == ("insert", item)
+    assert event.payload == (b"x" if kind == "full" else {"id": item, "key": None})
+    assert len(own) == (len({**attributes, **own}) if kind == "full" else 6)
+    assert len(own) <= ATTRIBUTES_MAX
+    assert size <= ATTRIBUTES_BYTES_MAX
+
+
+def test_attributes_count_as_contents_of_a_write(
+    rig: RouteRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queueber.engine.routes.events.EVENTS_BYTES_MAX", 1000)
+    rig.route(On.INSERT, payload=EventPayload.FULL)
+    rig.add(b"a", b"b", b"c", attributes=[{"n": "x" * 400}] * 3)
+
+    first, second, third = [each.attributes for each in rig.events()]
+    assert ("n" in first, first["queueber.payload"]) == (True, "full")
+    for other in (second, third):
+        assert ("n" in other, other["queueber.payload"]) == (False, "key")
 
 
 def test_a_write_holds_contents_up_to_a_limit_and_then_keys(
