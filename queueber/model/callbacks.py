@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from queueber.limits import PRIORITY_DEFAULT
+from queueber.model.items import NO_OPTIONS, ItemOptions
 from queueber.model.results import Receipt
 
 
@@ -17,6 +18,8 @@ class Callback:
     key: str = ""
     priority: int = PRIORITY_DEFAULT
     attributes: Mapping[str, str] = field(default_factory=dict)
+    options: ItemOptions = NO_OPTIONS
+    """What the item has of its own; it expires so long after it was added."""
 
 
 @dataclass(frozen=True, slots=True)

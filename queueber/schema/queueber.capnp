@@ -1244,6 +1244,7 @@ struct Schedule {
   missed @5 :Missed;
   priority @6 :UInt8 = 5;
   attributes @7 :List(Attribute);
+  options @8 :ItemOptions;     # what each item has of its own
 
   enum Missed {
     once @0;                   # one item for all runs that were missed
@@ -1269,6 +1270,7 @@ struct Callback {
   key @2 :Text;
   priority @3 :UInt8 = 5;
   attributes @4 :List(Attribute);  # besides those that say what the receipt says
+  options @5 :ItemOptions;
 }
 
 struct CallbackInfo {

@@ -6,7 +6,8 @@ from tests.support.http import GatewayProcess, to_base64
 def test_a_callback_is_stored_shown_and_fires(gateway: GatewayProcess, queue: str) -> None:
     item = {"contents": to_base64(b"x")}
     gateway.ask("POST", f"{queue}/items", {"items": [item], "batch": "b"})
-    callback = {"contents": to_base64(b"report"), "priority": 7}
+    callback = {"contents": to_base64(b"report"), "priority": 7, "timeout_ms": 3000}
+    callback |= {"attempts": 1, "backoff_ms": [5], "expires_ms": 60_000}
     missing = gateway.ask("GET", f"{queue}/batches/b/callback")
     stored = gateway.ask("PUT", f"{queue}/batches/b/callback", callback)
     again = gateway.ask("PUT", f"{queue}/batches/b/callback", callback)
@@ -20,6 +21,7 @@ def test_a_callback_is_stored_shown_and_fires(gateway: GatewayProcess, queue: st
     assert (stored.status, stored.json["item"], stored.json["problem"]) == (200, None, None)
     assert again.json == stored.json
     assert found["contents"] == callback["contents"]
+    assert found["timeout_ms"] == 3000
     assert found["attributes"]["queueber.done"] == "1"
     assert shown.json == {**stored.json, "item": found["id"]}
 
