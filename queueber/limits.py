@@ -297,8 +297,9 @@ PURGE_ITEMS_MAX = 1000
 LEASES_LIST_MAX = 1000
 BATCHES_LIST_MAX = 250
 """Leases and batches in a page of their list: a few milliseconds."""
-HOLDERS_REMEMBERED = 10_000
-"""Leases of which the server remembers who polled: some 2 MiB."""
+HOLDERS_REMEMBERED = 100_000
+"""Leases that live at the same time of which the server knows who polled: some 20 MiB. There may be
+up to twice as many."""
 
 READ_LOOKED_AT_MAX = 10_000
 """Results that a call may look at when it reads the results of one batch: about 5 ms."""
