@@ -110,6 +110,9 @@ DEAD_AGE_MS_MAX = 366 * DAY_MS
 FORGOTTEN_TOGETHER_MAX = 256
 """Keys that one entry of the family `forget` names: a slice of a sweep looks at a few entries."""
 
+KEPT_KEYS_LOOK_MS = HOUR_MS
+"""How often the server looks whether items are gone whose keys it keeps after the dedup window."""
+
 BATCHES_MAX = 10_000_000
 """The default of `batches_max`, a setting of queues: some 2 GB on disk, and nothing in memory."""
 BATCH_KEEP_MS = 7 * DAY_MS

@@ -214,7 +214,7 @@ interface Queue {
   # `after`, and with the `id` of the answer.
 
   cancelKey @41 (key :Text) -> (cancelled :Bool);
-  # The item with a key that the queue remembers, in whatever state.
+  # The item that was added last with a key, in whatever state.
 
   cancelBatch @42 (batch :Text, state :ItemState, after :Data, limit :UInt32)
       -> (cancelled :UInt32, next :Data);

@@ -279,17 +279,17 @@ class AsyncQueue:
     ) -> model.FoundItem | None:
         """An item in whatever state, with each attempt that failed, and who holds it or its result.
 
-        By its id; or the first item with a key, as long as the queue remembers the key (its dedup
-        window). None if it is not in the queue and has no result there: it was removed, cancelled
-        or purged, or its result was deleted. `OutOfRange` if so many results came since its add
-        that it was not looked for among all.
+        By its id; or the last one with a key, for the dedup window from its add on, and then while
+        it is in the queue. None if it is not there and has no result: it was removed, cancelled or
+        purged, or its result was deleted. `OutOfRange` if so many results came since its add that
+        it was not looked for among all.
         """
         return await wait_for_async(self._calls.finds.find(id, key))
 
     async def leases(self, *, limit: int = 100, after: values.Id = b"") -> LeasePage:
         """Leases, oldest first: who polled, how many items each still holds, when it expires.
 
-        The server remembers who polled since it started, for at least the last 10,000 leases.
+        The server knows who polled, of at least 100,000 leases; after a restart, who extended one.
         """
         return await wait_for_async(self._calls.items.list_leases(limit, after))
 
@@ -319,8 +319,8 @@ class AsyncQueue:
         return await wait_for_async(self._calls.items.cancel(ids))
 
     async def cancel_key(self, key: str) -> bool:
-        """Delete the item with a key, as `cancel`; False if the queue does not remember the key
-        (its dedup window), or the item is gone."""
+        """Delete the item that was added last with a key, as `cancel`; False if it is gone, or the
+        queue has no dedup window."""
         return await wait_for_async(self._calls.items.cancel_key(key))
 
     async def cancel_batch(self, batch: str) -> int:
