@@ -52,7 +52,7 @@ _RELEASE = lists("released", release)
 class Items:
     def __init__(self, shell: Shell, lease_holders: LeaseHolders) -> None:
         self._shell = shell
-        self._extend = lists("extended", lease_holders.extend)
+        self._extend = lists("extended", lease_holders.extend_leases)
 
     def add(self, queue: QueueHandle, items: NewItems) -> Awaitable[Added]:
         """Nothing to add is answered with no ids."""

@@ -42,7 +42,7 @@ class LeaseHolders:
         """Of how many leases the holder is known."""
         return len(self._newer) + len(self._older)
 
-    def extend(
+    def extend_leases(
         self,
         tx: QueueTx,
         lease_ids: Sequence[bytes],
