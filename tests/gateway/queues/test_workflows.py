@@ -41,3 +41,22 @@ def test_items_wait_for_others(gateway: GatewayProcess, queue: str) -> None:
     gateway.ask("POST", f"{queue}/remove", {"lease": lease["lease"], "ids": [first]})
     later = gateway.ask("POST", f"{queue}/poll", {"wait_ms": 5000}).json
     assert [each["id"] for each in later["items"]] == [second]
+
+
+def test_batches_are_forgotten(gateway: GatewayProcess, queue: str) -> None:
+    item = {"contents": to_base64(b"x")}
+    for batch in ("live", "ended", "other"):
+        gateway.ask("POST", f"{queue}/items", {"items": [item], "batch": batch})
+    lease = gateway.ask("POST", f"{queue}/poll", {"wait_ms": 0, "items_max": 3}).json
+    ended = [each["id"] for each in lease["items"] if each["batch"] != "live"]
+    gateway.ask("POST", f"{queue}/remove", {"lease": lease["lease"], "ids": ended})
+
+    live = gateway.ask("DELETE", f"{queue}/batches/live")
+    gone = [gateway.ask("DELETE", f"{queue}/batches/ended").status for _ in range(2)]
+    recent = gateway.ask("POST", f"{queue}/forget-batches", {"unchanged_for_ms": 60_000})
+    others = gateway.ask("POST", f"{queue}/forget-batches", {"unchanged_for_ms": 0})
+
+    assert (live.status, live.code) == (412, "FAILED_PRECONDITION")
+    assert gone == [204, 404]
+    assert (recent.json, others.json) == ({"batches": 0}, {"batches": 1})
+    assert gateway.ask("GET", f"{queue}/batches/live").status == 200
