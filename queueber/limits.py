@@ -110,6 +110,9 @@ DEAD_AGE_MS_MAX = 366 * DAY_MS
 FORGOTTEN_TOGETHER_MAX = 256
 """Keys that one entry of the family `forget` names: a slice of a sweep looks at a few entries."""
 
+KEPT_KEYS_LOOK_MS = HOUR_MS
+"""How often the server looks whether items are gone whose keys it keeps after the dedup window."""
+
 BATCHES_MAX = 10_000_000
 """The default of `batches_max`, a setting of queues: some 2 GB on disk, and nothing in memory."""
 BATCH_KEEP_MS = 7 * DAY_MS
@@ -298,8 +301,9 @@ PURGE_ITEMS_MAX = 1000
 LEASES_LIST_MAX = 1000
 BATCHES_LIST_MAX = 250
 """Leases and batches in a page of their list: a few milliseconds."""
-HOLDERS_REMEMBERED = 10_000
-"""Leases of which the server remembers who polled: some 2 MiB."""
+HOLDERS_REMEMBERED = 100_000
+"""Leases that live at the same time of which the server knows who polled: some 20 MiB. There may be
+up to twice as many."""
 
 READ_LOOKED_AT_MAX = 10_000
 """Results that a call may look at when it reads the results of one batch: about 5 ms."""

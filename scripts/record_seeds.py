@@ -10,7 +10,6 @@ is stale searches for seconds.
 import json
 import multiprocessing
 import sys
-from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -35,8 +34,10 @@ def seed_of(number: int, is_anew: bool) -> int | None:
 def main() -> None:
     count = len(ALL_BUGS)
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(mp_context=spawn, max_tasks_per_child=8) as pool:
-        seeds = list(pool.map(seed_of, range(count), ["--anew" in sys.argv] * count))
+    # Not an executor: one of Python 3.11 hangs once its processes have had their tasks.
+    with spawn.Pool(maxtasksperchild=8) as pool:
+        tasks = [(number, "--anew" in sys.argv) for number in range(count)]
+        seeds = pool.starmap(seed_of, tasks, chunksize=1)
     found = {
         bug.__name__: seed for bug, seed in zip(ALL_BUGS, seeds, strict=True) if seed is not None
     }

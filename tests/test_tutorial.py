@@ -40,7 +40,7 @@ def test_a_typed_job_with_a_retry_a_time_limit_a_schedule_and_a_test_is_short() 
     (declared,) = (ast.unparse(each) for each in job.decorator_list)
     assert "timeout=30" in declared
     assert "backoff=[0.1, 10]" in declared
-    assert "app.client.schedule(" in ast.unparse(functions["plan"])
+    assert "app.schedule(" in ast.unparse(functions["plan"])
     (tested,) = (each for name, each in functions.items() if name.startswith("test_"))
     assert "stats.failed" in ast.unparse(tested), "the retry is tested"
     assert "run_schedule" in ast.unparse(tested), "the schedule is tested"

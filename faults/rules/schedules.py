@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from queueber.model import ScheduleInfo
+from queueber.model import NO_OPTIONS, ItemOptions, ScheduleInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,7 @@ class FoundRun:
     id: bytes
     schedule: str
     at_ms: int
+    options: ItemOptions = NO_OPTIONS
 
 
 def steady_runs(
@@ -49,6 +50,13 @@ def touched_runs(
     back = [(before, after) for before, after in pairwise(times) if after <= before]
     if len(back) > lost + removals:
         yield f"schedule {name!r}: times that do not rise: {back}"
+
+
+def runs_with_options(given: Mapping[str, ItemOptions], runs: Sequence[FoundRun]) -> Iterator[str]:
+    """`given` has what each schedule said from its creation on."""
+    for run in runs:
+        if run.options != given[run.schedule]:
+            yield f"schedule {run.schedule!r}: an item that has {run.options} of its own"
 
 
 def touched_state(name: str, known: Mapping[str, ScheduleInfo], may_be: set[str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from faults.rules.callbacks import Asked
 from faults.rules.waits import Waiter
 from faults.simulation.caller import Caller
 from faults.simulation.network import ConnectionLost
-from queueber.model import Callback, NewItems
+from queueber.model import NO_OPTIONS, Callback, ItemOptions, NewItems
 
 CALLED_BACK = "called-back"
 """The queue that gets the items."""
@@ -63,12 +63,18 @@ async def _add_after(caller: Caller, known: Flows, batch: str, ids: Sequence[byt
         after, after_batch = tuple(added.ids), ""
 
 
+def options_of_batch(batch: str) -> ItemOptions:
+    """What the item of its callback has of its own: every other one has something."""
+    return ItemOptions(9, (len(batch),), 5000) if batch[-1] in "13579" else NO_OPTIONS
+
+
 async def _ask(caller: Caller, batch: str) -> bool:
     """Whether the call was answered. One whose answer was lost is repeated, as a client does."""
     is_known = False
     for _ in range(_TRIES_MAX):
         try:
-            is_known = await caller.when_complete(batch, Callback(CALLED_BACK, batch.encode()))
+            callback = Callback(CALLED_BACK, batch.encode(), options=options_of_batch(batch))
+            is_known = await caller.when_complete(batch, callback)
         except ConnectionLost:
             continue
         if is_known and caller.random.random() < 0.8:

@@ -10,7 +10,7 @@ from queueber.engine.queue.queue_state import QueueState, live_view
 from queueber.engine.queue.results import results_of
 from queueber.errors import NotFound
 from queueber.limits import MIB
-from queueber.model import ItemInfo, ItemState, Receipt
+from queueber.model import ItemInfo, ItemOptions, ItemState, Receipt
 from queueber.service.service import Service
 from queueber.service.session import QueueHandle
 
@@ -38,6 +38,11 @@ def items_of(service: Service, queue: QueueHandle, state: ItemState) -> Iterator
         yield from items
         if not after:
             return
+
+
+def options_of(item: ItemInfo) -> ItemOptions:
+    """What an item has of its own; of one that expires nothing is said."""
+    return ItemOptions(item.attempts_max, tuple(item.backoff_ms), item.timeout_ms)
 
 
 def _receipt(queue: QueueState, batch: str) -> Receipt | None:

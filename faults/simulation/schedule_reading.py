@@ -1,13 +1,18 @@
 """Reads what schedules have added at the end of a simulated history, and checks it."""
 
-from faults.rules.schedules import FoundRun, steady_runs, touched_runs, touched_state
-from faults.simulation.reading import items_of
+from faults.rules.schedules import (
+    FoundRun,
+    runs_with_options,
+    steady_runs,
+    touched_runs,
+    touched_state,
+)
+from faults.simulation.reading import items_of, options_of
 from faults.simulation.schedule_roles import STEADY, TICKING, TOUCHED, Touched
 from faults.simulation.server import Server
 from queueber.cron import Every, parse_when
-from queueber.engine.schedules.queue_schedules import ATTRIBUTE_AT, ATTRIBUTE_NAME
 from queueber.limits import STORE_RETRY_MS
-from queueber.model import ItemState
+from queueber.model import NO_OPTIONS, SCHEDULE_ATTRIBUTE, SCHEDULED_AT_ATTRIBUTE, ItemState
 
 
 def look_at_schedules(server: Server, touched: Touched) -> list[str]:
@@ -18,7 +23,12 @@ def look_at_schedules(server: Server, touched: Touched) -> list[str]:
         name: engine.schedules.describe(server.store, name) for name in engine.schedules.names()
     }
     runs = [
-        FoundRun(each.id, each.attributes[ATTRIBUTE_NAME], int(each.attributes[ATTRIBUTE_AT]))
+        FoundRun(
+            each.id,
+            each.attributes[SCHEDULE_ATTRIBUTE],
+            int(each.attributes[SCHEDULED_AT_ATTRIBUTE]),
+            options_of(each),
+        )
         for each in items_of(service, server.handle(TICKING), ItemState.READY)
     ]
     if STEADY.name not in infos:
@@ -32,5 +42,6 @@ def look_at_schedules(server: Server, touched: Touched) -> list[str]:
         *touched_runs(
             TOUCHED, runs, touched.runs, lost=touched.lost_runs, removals=touched.removals
         ),
+        *runs_with_options({STEADY.name: STEADY.options, TOUCHED: NO_OPTIONS}, runs),
         *touched_state(TOUCHED, infos, touched.may_be),
     ]

@@ -9,13 +9,15 @@ from typing import Any
 
 from faults.simulation.contact import Contact
 from faults.simulation.network import ConnectionLost
-from queueber.model import Missed, Schedule, Stored
+from queueber.model import ItemOptions, Missed, Schedule, Stored
 from queueber.service.service import Service
 from queueber.service.session import Session
 
 TICKING = "ticking"
 """The queue that they add to."""
-STEADY = Schedule("steady", "@every 25ms", TICKING, missed=Missed.ALL)
+STEADY = Schedule(
+    "steady", "@every 25ms", TICKING, missed=Missed.ALL, options=ItemOptions(3, (50,), 7000)
+)
 TOUCHED = "touched"
 _WHENS = ("@every 10ms", "@every 40ms")
 

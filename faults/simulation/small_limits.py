@@ -13,6 +13,7 @@ _LOW = {
     "queueber.engine.queue.dead_letters.DEAD_READ_REST_MS": 20_000,
     "queueber.engine.queue.isolation.QUARANTINE_PATIENCE_MS": 30,
     "queueber.engine.records.producers.PRODUCER_ANSWERS_KEPT": 2,
+    "queueber.engine.records.dedup_keys.KEPT_KEYS_LOOK_MS": 30,
     "queueber.engine.integrity.records.PRODUCER_ANSWERS_KEPT": 2,
     "queueber.service.bound_leases.SWEEP_SLICE_ITEMS": 2,
     "queueber.engine.topics.compaction.COMPACT_AFTER_MS": 20,

@@ -7,6 +7,7 @@ from queueber.limits import (
     KEY_BYTES_MAX,
     QUEUE_NAME_CHARS_MAX,
     READER_NAME_BYTES_MAX,
+    SCHEDULE_NAME_CHARS_MAX,
     TOPIC_NAME_BYTES_MAX,
 )
 
@@ -45,6 +46,12 @@ NAMES: dict[str, Schema] = {
         "maxLength": READER_NAME_BYTES_MAX,
         "description": "The name of a reader, percent-encoded.",
         "examples": ["export"],
+    },
+    "schedule": {
+        "type": "string",
+        "pattern": f"^[A-Za-z0-9._-]{{1,{SCHEDULE_NAME_CHARS_MAX}}}$",
+        "description": "The name of a schedule.",
+        "examples": ["nightly"],
     },
     "subscription": {
         "type": "string",

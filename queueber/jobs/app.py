@@ -16,6 +16,7 @@ from queueber.jobs.codec import Own, make_codec
 from queueber.jobs.handle import Handle, to_item_id
 from queueber.jobs.job import RESERVED, Job, to_options
 from queueber.jobs.result_readers import ResultReaders
+from queueber.jobs.scheduled import ScheduledJobs
 from queueber.model import CallbackInfo
 from queueber.tls import TlsOptions
 from queueber.worker.handlers.kinds import JobItem, Kind, Kinds
@@ -38,7 +39,7 @@ class Declare(Protocol):
     def __call__(self, function: Callable[P, R], /) -> Job[P, R]: ...
 
 
-class App(Kinds):
+class App(ScheduledJobs, Kinds):
     """The jobs of a program, by name, and the server that they go through.
 
     Nothing is sent before the first `enqueue`. The client that it opens then is for all threads; a
@@ -178,22 +179,15 @@ class App(Kinds):
 
         `of` is a job, or the name of a queue, whose batch it is; by default that of the job itself.
         Its function gets the receipt by `queueber.callback_receipt(item.attributes)`, with the item
-        as an argument. Further options: `key`, `priority` and `timeout`.
+        as an argument. Further options: `key`, `priority`, `timeout`, `attempts`, `backoff` and
+        `expires`, in seconds.
         """
         of = arguments.pop("of", job)
         if not isinstance(of, Job | str):
             raise InvalidArgument(f"of: {of!r} is neither a job nor the name of a queue")
         queue, contents, options = self._prepare(job, args, arguments)
-        for name in (
-            "after",
-            "after_batch",
-            "at",
-            "attempts",
-            "backoff",
-            "batch",
-            "delay",
-            "expires",
-        ):
+        options.setdefault("attempts", job.options.attempts)
+        for name in ("after", "after_batch", "at", "batch", "delay"):
             if options.pop(name, None) is not None:
                 raise InvalidArgument(f"{name}: the item of a callback has none")
         source = self.client.queue(of.options.queue if isinstance(of, Job) else of)

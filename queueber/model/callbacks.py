@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from queueber.errors import InvalidArgument
 from queueber.limits import PRIORITY_DEFAULT
+from queueber.model.items import NO_OPTIONS, ItemOptions
 from queueber.model.results import Receipt
 
 
@@ -18,6 +19,8 @@ class Callback:
     key: str = ""
     priority: int = PRIORITY_DEFAULT
     attributes: Mapping[str, str] = field(default_factory=dict)
+    options: ItemOptions = NO_OPTIONS
+    """What the item has of its own; it expires so long after it was added."""
 
 
 @dataclass(frozen=True, slots=True)

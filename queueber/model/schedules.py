@@ -5,6 +5,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from queueber.limits import PRIORITY_DEFAULT
+from queueber.model.items import NO_OPTIONS, ItemOptions
+
+SCHEDULE_ATTRIBUTE = "queueber.schedule"
+SCHEDULED_AT_ATTRIBUTE = "queueber.scheduled_at_ms"
+
+
+def run_attributes(name: str, at_ms: int) -> dict[str, str]:
+    """What an item says of the schedule that has added it, and of the time of the run."""
+    return {SCHEDULE_ATTRIBUTE: name, SCHEDULED_AT_ATTRIBUTE: str(at_ms)}
 
 
 class Missed(StrEnum):
@@ -32,6 +41,8 @@ class Schedule:
     missed: Missed = Missed.ONCE
     priority: int = PRIORITY_DEFAULT
     attributes: Mapping[str, str] = field(default_factory=dict)
+    options: ItemOptions = NO_OPTIONS
+    """What each of its items has of its own; it expires so long after it was added."""
 
 
 class Stored(StrEnum):

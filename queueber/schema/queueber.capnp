@@ -214,7 +214,7 @@ interface Queue {
   # `after`, and with the `id` of the answer.
 
   cancelKey @41 (key :Text) -> (cancelled :Bool);
-  # The item with a key that the queue remembers, in whatever state.
+  # The item that was added last with a key, in whatever state.
 
   cancelBatch @42 (batch :Text, state :ItemState, after :Data, limit :UInt32)
       -> (cancelled :UInt32, next :Data);
@@ -1244,6 +1244,7 @@ struct Schedule {
   missed @5 :Missed;
   priority @6 :UInt8 = 5;
   attributes @7 :List(Attribute);
+  options @8 :ItemOptions;     # what each item has of its own
 
   enum Missed {
     once @0;                   # one item for all runs that were missed
@@ -1269,6 +1270,7 @@ struct Callback {
   key @2 :Text;
   priority @3 :UInt8 = 5;
   attributes @4 :List(Attribute);  # besides those that say what the receipt says
+  options @5 :ItemOptions;
 }
 
 struct CallbackInfo {

@@ -192,6 +192,8 @@ struct ScheduleRecord {
   lastAtMs @8 :UInt64;         # the time of the last run, as the expression has it; 0: none
   runs @9 :UInt64;
   isPaused @10 :Bool;
+  options @11 :Data;           # of its items, as in `item_options`, but `expires` counts from the
+                               # add; empty: none
 }
 
 struct CallbackRecord {
@@ -201,8 +203,9 @@ struct CallbackRecord {
   priority @3 :UInt8;
   attributes @4 :Data;         # as in a block of items
   createdAtMs @5 :UInt64;
-  digest @6 :Data;             # of the first five
+  digest @6 :Data;             # of the first five, and of the options if there are some
   itemId @7 :Data;             # the item that was added; empty: it was not
+  options @8 :Data;            # as those of schedules
 }
 
 struct GroupRecord {

@@ -6,7 +6,6 @@ from queueber.engine.loads.staging import add_rows
 from queueber.engine.queue.add import add
 from queueber.engine.queue.cancel import cancel, cancel_batch, cancel_key
 from queueber.engine.queue.complete import complete, complete_whole
-from queueber.engine.queue.extend import extend
 from queueber.engine.queue.fail import fail
 from queueber.engine.queue.peek import peek
 from queueber.engine.queue.peek_filter import PeekFilter
@@ -18,6 +17,7 @@ from queueber.engine.queue.remove import remove, remove_whole
 from queueber.engine.queue.reschedule import reschedule
 from queueber.limits import DELAY_MS_MAX, KEY_BYTES_MAX, PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
 from queueber.model import Added, FailOutcome, ItemInfo, ItemState, NewItems
+from queueber.service.lease_holders import LeaseHolders
 from queueber.service.session import QueueHandle
 from queueber.service.shared_writes import adds, is_plain_add, lists
 from queueber.service.shell import Shell
@@ -47,12 +47,12 @@ _COMPLETE = lists("completed", complete, brings_results=True)
 _COMPLETE_WHOLE = lists("completed", complete_whole, brings_results=True)
 _FAIL = lists("failed", fail)
 _RELEASE = lists("released", release)
-_EXTEND = lists("extended", extend)
 
 
 class Items:
-    def __init__(self, shell: Shell) -> None:
+    def __init__(self, shell: Shell, lease_holders: LeaseHolders) -> None:
         self._shell = shell
+        self._extend = lists("extended", lease_holders.extend_leases)
 
     def add(self, queue: QueueHandle, items: NewItems) -> Awaitable[Added]:
         """Nothing to add is answered with no ids."""
@@ -146,7 +146,8 @@ class Items:
         leases_ms = one_for_each("leaseValiditiesMs", leases_ms, len(leases))
         for lease_ms in leases_ms:
             check_lease_ms(lease_ms)
-        return self._shell.share(queue, _EXTEND, (leases, leases_ms), len(leases))
+        columns = leases, leases_ms, [queue.session.holder] * len(leases)
+        return self._shell.share(queue, self._extend, columns, len(leases))
 
     # --- what operators do ------------------------------------------------------------------------
 

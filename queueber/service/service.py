@@ -42,8 +42,9 @@ class Service:
         self.shell = shell
         self.limits = shell.limits
         self.bound_leases = BoundLeases(shell)
-        self.items = Items(shell)
         self.lease_holders = LeaseHolders()
+        shell.engine.kernel.when_leases_end = self.lease_holders.ended
+        self.items = Items(shell, self.lease_holders)
         self.find = Find(shell, self.lease_holders)
         self.polls = Polls(shell, self.bound_leases, self.lease_holders)
         self.measures = Measures(shell, self.polls.waits, self.polls.waiting)

@@ -142,7 +142,12 @@ class InlineJobs:
         assert batch.callback is not None
         given = batch.callback
         attributes = {**given.attributes, **receipt_attributes(batch.queue, batch.receipt())}
-        new = NewItems([given.contents], keys=[given.key], attributes=[attributes])
+        new = NewItems(
+            [given.contents],
+            keys=[given.key],
+            attributes=[attributes],
+            options=[given.options],
+        )
         (batch.item_id,), begun = self.add(given.to, new)
         return begun
 

@@ -3,20 +3,23 @@
 import asyncio
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Unpack
 
 from queueber.client.arguments.callbacks import to_callback
+from queueber.client.arguments.item_options import OwnOptions, to_own_options
 from queueber.client.arguments.new_items import to_new_items
 from queueber.client.arguments.values import Contents, to_batch
 from queueber.client.transport.futures import answer_future, fail_future
 from queueber.limits import PRIORITY_DEFAULT
-from queueber.model import CallbackInfo, Receipt
+from queueber.model import CallbackInfo, Receipt, ScheduleInfo, Stored
 from queueber.testing.inline_jobs import InlineJobs
+from queueber.testing.inline_schedules import InlineSchedules
 
 
 class InlineClient:
     def __init__(self, jobs: InlineJobs) -> None:
         self._jobs = jobs
+        self._schedules = InlineSchedules()
 
     def __getattr__(self, name: str) -> Any:
         raise _without_server("client", name)
@@ -26,6 +29,26 @@ class InlineClient:
 
     def close(self) -> None:
         pass
+
+    # --- schedules --------------------------------------------------------------------------------
+
+    def schedule(self, name: str, when: str, **given: Any) -> Stored:
+        return self._schedules.put(name, when, given)
+
+    def schedules(self) -> list[ScheduleInfo]:
+        return self._schedules.all()
+
+    def describe_schedule(self, name: str) -> ScheduleInfo:
+        return self._schedules.describe(name)
+
+    def run_schedule(self, name: str) -> bytes:
+        """Run its job here, at once; nothing else makes it run."""
+        (item_id,), begun = self._jobs.add(*self._schedules.run(name))
+        self._jobs.run(begun)
+        return item_id
+
+    def remove_schedule(self, name: str) -> bool:
+        return self._schedules.remove(name)
 
 
 class InlineQueue:
@@ -73,8 +96,10 @@ class InlineQueue:
         key: str | None = None,
         priority: int = PRIORITY_DEFAULT,
         attributes: Mapping[str, str] | None = None,
+        **own: Unpack[OwnOptions],
     ) -> CallbackInfo:
-        callback = to_callback(self.name if to is None else to, contents, key, priority, attributes)
+        given = contents, key, priority, attributes, to_own_options(**own)
+        callback = to_callback(self.name if to is None else to, *given)
         self._jobs.run(self._jobs.give(self.name, to_batch(batch), callback))
         return self.callback(batch)
 

@@ -13,7 +13,7 @@ _AS_THE_QUEUE_SAYS = -1
 
 def read_options_of(request: Any, count: int) -> Sequence[ItemOptions]:
     """The options of each of `count` items."""
-    given = [_read(each) for each in read_list("options", request.options, ADD_ITEMS_MAX)]
+    given = [read_options(each) for each in read_list("options", request.options, ADD_ITEMS_MAX)]
     chosen = read_list("optionsOf", request.optionsOf, ADD_ITEMS_MAX)
     if not chosen and len(given) == 1:
         return given * count
@@ -34,12 +34,12 @@ def write_options_of(request: Any, options: Sequence[ItemOptions]) -> None:
     table = list(numbers)[1:]
     target = request.init("options", len(table))
     for at, each in enumerate(table):
-        _write(target[at], each)
+        write_options(target[at], each)
     if len(table) > 1 or 0 in chosen:
         request.optionsOf = chosen
 
 
-def _read(source: Any) -> ItemOptions:
+def read_options(source: Any) -> ItemOptions:
     attempts_max = source.attemptsMax
     return ItemOptions(
         None if attempts_max == _AS_THE_QUEUE_SAYS else attempts_max,
@@ -49,7 +49,7 @@ def _read(source: Any) -> ItemOptions:
     )
 
 
-def _write(target: Any, options: ItemOptions) -> None:
+def write_options(target: Any, options: ItemOptions) -> None:
     if options.attempts_max is not None:
         target.attemptsMax = options.attempts_max
     if options.backoff_ms:

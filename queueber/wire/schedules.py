@@ -1,13 +1,15 @@
 """Codecs of schedules."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from queueber.errors import InvalidArgument
-from queueber.model import Missed, Schedule, ScheduleInfo
+from queueber.model import NO_OPTIONS, Missed, Schedule, ScheduleInfo
+from queueber.wire.item_options import read_options, write_options
 from queueber.wire.lists import Codec, read_attribute_list, write_attribute_list
 
-_SCHEDULE = ("name", "when", "queue", "contents", "zone", "missed", "priority", "attributes")
+_SCHEDULE = tuple(each.name for each in fields(Schedule))
 _MISSED = tuple(Missed)
 """In the order of their numbers in the schema."""
 _INFO = Codec(ScheduleInfo, without=_SCHEDULE)
@@ -22,6 +24,8 @@ def write_schedule(target: Any, schedule: Schedule) -> None:
     target.missed = schedule.missed.value
     target.priority = schedule.priority
     write_attribute_list(target, "attributes", schedule.attributes)
+    if schedule.options != NO_OPTIONS:
+        write_options(target.init("options"), schedule.options)
 
 
 def read_schedule(source: Any) -> Schedule:
@@ -54,6 +58,7 @@ def _fields(source: Any) -> dict[str, Any]:
         "missed": _read_missed(source.missed),
         "priority": source.priority,
         "attributes": read_attribute_list(source.attributes),
+        "options": read_options(source.options),
     }
 
 

@@ -435,8 +435,7 @@ class EngineAgainstModel(RouteRules):
     def cancel_key(self, name: str, data: st.DataObject) -> None:
         model = self.models[name]
         key = data.draw(st.sampled_from([*sorted(model.keys)[:5], "unknown"]))
-        item_id, forget_at_ms = model.keys.get(key, (b"", 0))
-        ids = [item_id] if forget_at_ms > self.now_ms else []
+        ids = [model.keys[key][0]] if key in model.keys else []
         cancelled = cancel_key(self.engine, self.queue(name), key, self.now_ms)
         assert cancelled == (model.cancel(ids, self.now_ms) == [True])
 

@@ -163,7 +163,7 @@ def extend_leases_in_the_answer_only(patch: Patch) -> None:
     def extend(tx: QueueTx, leases: Sequence[bytes], *_: Any) -> list[bool]:
         return [bool(held) for _, held in tx.queue.leases.read(leases)]
 
-    patch.setattr(items, "_EXTEND", replace(items._EXTEND, op=extend))
+    patch.setattr("queueber.service.lease_holders.extend", extend)
 
 
 def forget_what_is_due_at_a_restart(patch: Patch) -> None:

@@ -1,12 +1,15 @@
 """Bugs of workflows that are planted on purpose: the simulation must find each of them."""
 
+from dataclasses import replace
 from typing import Any
 
+from queueber.db.records import callbacks as records
 from queueber.db.records.waits import Wait, decode_wait
 from queueber.engine.flow.callbacks import QueueCallbacks
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.batches import Batches
 from queueber.engine.records.callbacks import Callbacks
+from queueber.model import NO_OPTIONS
 from tests.faults.planted_bugs import Bug, Patch
 
 
@@ -64,7 +67,18 @@ def note_no_end_of_items_that_are_removed(patch: Patch) -> None:
     patch.setattr("queueber.engine.queue.remove.items_ended", lambda *_, **__: None)
 
 
+def store_nothing_of_what_the_item_of_a_callback_has_of_its_own(patch: Patch) -> None:
+    encode = records.encode_callback
+
+    def without(record: records.CallbackRecord) -> bytes:
+        callback = replace(record.callback, options=NO_OPTIONS)
+        return encode(record._replace(callback=callback))
+
+    patch.setattr("queueber.engine.records.callbacks.encode_callback", without)
+
+
 FLOW_BUGS: tuple[Bug, ...] = (
+    store_nothing_of_what_the_item_of_a_callback_has_of_its_own,
     let_go_at_the_first_end,
     note_no_end_of_items_that_are_removed,
     note_in_a_second_write_that_an_item_was_called_back,

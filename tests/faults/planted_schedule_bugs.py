@@ -45,7 +45,12 @@ def forget_that_it_is_paused(patch: Patch) -> None:
     patch.setattr(QueueSchedules, "save", running)
 
 
+def store_nothing_of_what_its_items_have_of_their_own(patch: Patch) -> None:
+    patch.setattr("queueber.db.records.schedules.encode_future_options", lambda _: b"")
+
+
 SCHEDULE_BUGS: tuple[Bug, ...] = (
+    store_nothing_of_what_its_items_have_of_their_own,
     move_on_in_a_second_write,
     move_on_without_the_runs_that_are_too_many_for_one_write,
     forget_that_it_is_paused,

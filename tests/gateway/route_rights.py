@@ -15,6 +15,7 @@ _ADMINISTER = frozenset({Action.ADMINISTER})
 
 _Q = "/v1/queues/{queue}"
 _T = "/v1/topics/{topic}"
+_SCHEDULE = "/v1/schedules/{schedule}"
 _S = "/v1/stream/{path*}"
 _SUBSCRIPTION = "/v1/stream/__ds/subscriptions/{subscription}"
 _G = "/v1/topics/{topic}/groups/{group}"
@@ -47,6 +48,8 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("GET", f"{_Q}/leases"): (_READ,),
     ("GET", f"{_Q}/batches"): (_READ,),
     ("GET", f"{_Q}/batches/{{batch}}"): (_READ,),
+    ("DELETE", f"{_Q}/batches/{{batch}}"): (_OPERATE,),
+    ("POST", f"{_Q}/forget-batches"): (_OPERATE,),
     ("PUT", f"{_Q}/batches/{{batch}}/callback"): (_ADD,),
     ("GET", f"{_Q}/batches/{{batch}}/callback"): (_READ,),
     ("GET", f"{_Q}/results"): (_READ,),
@@ -60,6 +63,14 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("POST", f"{_Q}/redrive"): (_LOOK, _OPERATE),
     ("POST", f"{_Q}/pause"): (_OPERATE,),
     ("POST", f"{_Q}/resume"): (_OPERATE,),
+    # It shows only what the caller may read.
+    ("GET", "/v1/schedules"): NOTHING,
+    ("GET", _SCHEDULE): (_READ,),
+    ("PUT", _SCHEDULE): (_ADMINISTER,),
+    ("DELETE", _SCHEDULE): (_ADMINISTER,),
+    ("POST", f"{_SCHEDULE}/pause"): (_OPERATE,),
+    ("POST", f"{_SCHEDULE}/resume"): (_OPERATE,),
+    ("POST", f"{_SCHEDULE}/run"): (_OPERATE,),
     ("GET", "/v1/topics"): NOTHING,
     # Each statement has rights of its own; that of the example needs none.
     ("POST", "/v1/api/sql"): NOTHING,

@@ -49,6 +49,10 @@ class Protected:
             path += f"?id={bytes(16).hex()}"
         if route.tag == "operate":
             self._make_dead_letter()
+        if route.tag == "schedules":
+            self._admin.schedule("schedule", "@daily", queue="queue")
+            if route.method == "PUT":
+                body = {"when": "@daily", "queue": "queue"}
         if route.path.endswith(("/publish", "/together")) or "{topic}" in route.path:
             self._make_topics()
         if route.tag == "kalamdb":

@@ -48,13 +48,50 @@ async def test_a_poll_that_waited_is_known_as_the_holder(rig: ServiceRig) -> Non
 
 
 @on_service()
-async def test_holders_are_not_known_after_a_restart(rig: ServiceRig) -> None:
+async def test_holders_are_known_as_long_as_the_lease_lives(rig: ServiceRig) -> None:
+    await rig.add(b"first")
+    first = await rig.poll_now()
+
+    for number in range(4):
+        await rig.add(b"%d" % number)
+        polled = await rig.poll_now()
+        if number % 2:
+            await rig.service.items.remove(rig.queue, polled.ids, [polled.lease_id])
+        else:
+            await rig.service.items.complete(rig.queue, polled.ids, [polled.lease_id], [b""])
+        assert rig.service.lease_holders.count == 1
+
+    assert holders_of(rig) == ["tests:1"]
+    await rig.service.items.release(rig.queue, first.ids, [first.lease_id])
+    assert rig.service.lease_holders.count == 0
+
+
+@on_service()
+async def test_a_lease_that_expires_has_no_holder(rig: ServiceRig) -> None:
     await rig.add(b"a")
-    await rig.poll_now()
+    expiring = await rig.poll_now(lease_ms=500)
+
+    rig.clock.advance(501)
+    await rig.poll_now()  # it ends what is due
+
+    assert rig.service.lease_holders.holder(expiring.lease_id) == ""
+
+
+@on_service()
+async def test_after_a_restart_the_holder_is_known_again_when_it_extends(rig: ServiceRig) -> None:
+    await rig.add(b"a")
+    polled = await rig.poll_now()
 
     restarted = rig.restarted()
+    before = holders_of(restarted)
+    items = restarted.service.items
+    extended = await items.extend(restarted.queue, [polled.lease_id, bytes(16)], [LEASE_MS])
+    other = Session(restarted.admission, AnswerBudget(), address="operator:7")
+    await items.extend(QueueHandle(restarted.queue.state, other), [polled.lease_id], [2 * LEASE_MS])
 
-    assert holders_of(restarted) == [""]
+    assert (before, extended) == ([""], [True, False])
+    assert holders_of(restarted) == ["tests:1"]
+    assert restarted.service.lease_holders.count == 1
 
 
 @on_service()

@@ -18,7 +18,11 @@ def when_complete(
 def called_back(engine: Engine, queue: str) -> list[ItemInfo]:
     """The items of a queue that callbacks have added, in the order in which they were."""
     view = live_view(engine.store, engine.queues.get(queue))
-    found = [item for state in ItemState for item in look(view, state, b"", 100_000, 1 << 40)[0]]
+    found = [
+        item
+        for state in ItemState
+        for item in look(view, state, b"", 100_000, 1 << 40, with_options=True)[0]
+    ]
     own = [item for item in found if "queueber.added_digest" in item.attributes]
     return sorted(own, key=lambda each: each.id)
 

@@ -455,13 +455,21 @@ METHODS: dict[str, Method] = {
         {"unchangedForMs": Any_(U64), "after": Any_(U32), "limit": a_page},
     ),
     "whenComplete": Method(
-        {"batch": "m", "callback": {"to": "reports", **new_item}},
+        {
+            "batch": "m",
+            "callback": {"to": "reports", "options": {"backoffMs": [1]}, **new_item},
+        },
         {
             "batch": a_batch_that_is_missing,
             "callback.to": Limit("m" * 128, "m" * 129, at_code=MISSING),
             "callback.contents": of_the_item(bytes),
             "callback.key": text(KEY_BYTES_MAX, MISSING),
             "callback.priority": upto(PRIORITY_MAX, MISSING),
+            "callback.options.attemptsMax": upto(ATTEMPTS_CEILING, MISSING),
+            "callback.options.backoffMs": many(1, ITEM_BACKOFF_STEPS_MAX, MISSING),
+            "callback.options.backoffMs[]": upto(DELAY_MS_MAX, MISSING),
+            "callback.options.timeoutMs": upto(ITEM_TIMEOUT_MS_MAX, MISSING),
+            "callback.options.expiresMs": upto(DELAY_MS_MAX, MISSING),
             "callback.attributes": Limit(
                 [{"name": str(n), "value": ""} for n in range(ATTRIBUTES_MAX - 8)],
                 [{"name": str(n), "value": ""} for n in range(ATTRIBUTES_MAX - 7)],

@@ -302,7 +302,7 @@ class ModelQueue:
             if expires_ms := self.items[item_id].options.expires_ms:
                 self.items[item_id].expires_at_ms = now_ms + expires_ms
             self.tell("added", item_id, self.items[item_id].state)
-            if key:
+            if key and self.settings.dedup_window_ms:
                 self.keys[key] = (item_id, now_ms + self.settings.dedup_window_ms)
             if items.batch:
                 self.batches.setdefault(items.batch, ModelBatch()).added.add(item_id)
@@ -751,7 +751,12 @@ class ModelQueue:
                 self.totals["dead_dropped"] += 1
 
     def forget(self, now_ms: int) -> None:
-        self.keys = {key: entry for key, entry in self.keys.items() if entry[1] > now_ms}
+        # The key of an item that is there finds it, also after its window.
+        self.keys = {
+            key: (item_id, forget_at_ms)
+            for key, (item_id, forget_at_ms) in self.keys.items()
+            if forget_at_ms > now_ms or item_id in self.items
+        }
         self._forget_producers(now_ms)
         # In the order of their times: a load that is dropped lets go of its batch.
         due = [(each.forget_at_ms, 0, name) for name, each in self.batches.items()]
@@ -851,7 +856,7 @@ class ModelQueue:
                 attributes=row.attributes,
                 batch=load.batch,
             )
-            if row.key:
+            if row.key and self.settings.dedup_window_ms:
                 forget_at_ms = load.started_at_ms + self.settings.dedup_window_ms
                 self.keys[row.key] = (item_id, forget_at_ms)
         if load.batch:

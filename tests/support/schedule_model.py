@@ -6,7 +6,7 @@ Times are found by looking at every minute, or at every multiple, one after the 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from queueber.model import Missed, Schedule
+from queueber.model import ItemOptions, Missed, Schedule
 
 MINUTE_MS = 60_000
 WEEK_MS = 7 * 24 * 60 * MINUTE_MS
@@ -47,8 +47,8 @@ class ModelSchedule:
 @dataclass
 class ModelSchedules:
     schedules: dict[str, ModelSchedule] = field(default_factory=dict)
-    added: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
-    """By queue: the items, each with its schedule and time."""
+    added: dict[str, list[tuple[str, int, ItemOptions]]] = field(default_factory=dict)
+    """By queue: the items, each with its schedule and time, and what it has of its own."""
 
     def put(self, schedule: Schedule, now_ms: int) -> str:
         known = self.schedules.get(schedule.name)
@@ -99,7 +99,7 @@ class ModelSchedules:
     def _add(self, known: ModelSchedule, made: list[int]) -> None:
         known.runs += len(made)
         items = self.added.setdefault(known.schedule.queue, [])
-        items += [(known.schedule.name, at_ms) for at_ms in made]
+        items += [(known.schedule.name, at_ms, known.schedule.options) for at_ms in made]
 
     def queue_deleted(self, queue: str) -> None:
         self.added.pop(queue, None)

@@ -6,8 +6,14 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.open import Engine
 from queueber.engine.queue.peek import look
 from queueber.engine.queue.queue_state import QueueState, live_view
-from queueber.engine.schedules.queue_schedules import ATTRIBUTE_AT, ATTRIBUTE_NAME
-from queueber.model import ItemState, Schedule, Stored
+from queueber.model import (
+    SCHEDULE_ATTRIBUTE,
+    SCHEDULED_AT_ATTRIBUTE,
+    ItemOptions,
+    ItemState,
+    Schedule,
+    Stored,
+)
 
 
 def run_on(engine: Engine, queue: QueueState | None, now_ms: int, op: Any, *arguments: Any) -> Any:
@@ -41,7 +47,19 @@ def run_schedule(engine: Engine, name: str, now_ms: int) -> bytes:
 
 def runs_in(engine: Engine, queue: str) -> list[tuple[str, int]]:
     """Schedule and time of every item of a queue, in the order in which they were added."""
+    return [(name, at_ms) for name, at_ms, _ in runs_with_options_in(engine, queue)]
+
+
+def runs_with_options_in(engine: Engine, queue: str) -> list[tuple[str, int, ItemOptions]]:
+    """As `runs_in`, with what each item has of its own, but for its expiry."""
     view = live_view(engine.store, engine.queues.get(queue))
-    items, _ = look(view, ItemState.READY, b"", 100_000, 1 << 40)
+    items, _ = look(view, ItemState.READY, b"", 100_000, 1 << 40, with_options=True)
     items = sorted(items, key=lambda each: each.id)
-    return [(each.attributes[ATTRIBUTE_NAME], int(each.attributes[ATTRIBUTE_AT])) for each in items]
+    return [
+        (
+            each.attributes[SCHEDULE_ATTRIBUTE],
+            int(each.attributes[SCHEDULED_AT_ATTRIBUTE]),
+            ItemOptions(each.attempts_max, tuple(each.backoff_ms), each.timeout_ms),
+        )
+        for each in items
+    ]

@@ -160,6 +160,27 @@ def test_a_chain_of_batches_runs_to_its_end(app: queueber.App, working: Working,
         assert seen.wait(1) == ["online"]
 
 
+def test_the_callback_fails_as_often_as_its_job_says(
+    app: queueber.App, working: Working, name: str
+) -> None:
+    seen = Seen()
+
+    @app.job("step", queue=name)
+    def step() -> None: ...
+
+    @app.job("last", queue=name, attempts=1)
+    def last(item: queueber.WorkItem) -> None:
+        seen.tell(item.attempt)
+        if not item.attributes["queueber.batch"].startswith("c"):
+            raise ValueError
+
+    with working(app):
+        for batch in ("b", "c"):
+            app.enqueue(step, batch=batch)
+            app.when_complete(batch, last, of=step, backoff=[0])
+        assert seen.wait(2) == [1, 1]
+
+
 def test_a_callback_is_given_once_and_for_batches_with_items(
     app: queueber.App, working: Working, name: str
 ) -> None:

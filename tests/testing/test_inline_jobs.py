@@ -278,7 +278,7 @@ def test_an_app_goes_to_its_server_again_afterwards(served: queueber.App) -> Non
 
 def test_what_needs_a_server_says_so() -> None:
     with inline(app), pytest.raises(AttributeError, match="run in line here, without a server"):
-        app.client.schedule("nightly", "0 3 * * *")
+        app.client.pause_schedule("nightly")
     with inline(app), pytest.raises(AttributeError, match="has no 'purge'"):
         app.client.queue("default").purge("ready")
 

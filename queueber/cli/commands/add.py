@@ -14,19 +14,18 @@ from queueber.cli.adding.sources import Sources
 from queueber.cli.flags import (
     count_flag,
     delay_seconds,
-    delays,
     expires,
     gathered,
     moment,
     pairs_flag,
-    timeout_seconds,
     whole_number,
 )
 from queueber.cli.output import counted, echo_json
+from queueber.cli.own_options import attempts_flag, backoff_flag, timeout_flag
 from queueber.cli.progress import input_bar
 from queueber.cli.target import Target, new_queue_flags
 from queueber.errors import InvalidArgument
-from queueber.limits import ATTEMPTS_CEILING, PRIORITY_DEFAULT, PRIORITY_MAX
+from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
 
 
 @click.command()
@@ -60,18 +59,9 @@ from queueber.limits import ATTEMPTS_CEILING, PRIORITY_DEFAULT, PRIORITY_MAX
     "--key", help="Skip the item if one with this key was added within the queue's --dedup-window."
 )
 @pairs_flag("--attribute", "attributes", help="Metadata of each item.")
-@click.option(
-    "--attempts",
-    type=click.IntRange(0, ATTEMPTS_CEILING),
-    metavar="NUMBER",
-    help="Failures that make an item a dead letter, in place of the queue's; 0: no limit.",
-)
-@click.option(
-    "--backoff",
-    type=delays,
-    help="Seconds before each retry, as in 1,10,60, in place of the queue's; the last repeats.",
-)
-@click.option("--timeout", type=timeout_seconds, help="How long a worker may take with an item.")
+@attempts_flag
+@backoff_flag
+@timeout_flag
 @click.option(
     "--expires",
     type=expires,

@@ -6,6 +6,7 @@ import click
 
 from queueber import CallbackInfo
 from queueber.cli.flags import count_flag, pairs_flag
+from queueber.cli.own_options import OwnFlags, own_options_flags
 from queueber.cli.target import Target, queue_flags
 from queueber.errors import InvalidArgument
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
@@ -24,6 +25,7 @@ from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
     help=f"0 to {PRIORITY_MAX}; polls take higher priorities first.",
 )
 @pairs_flag("--attribute", "attributes", help="Metadata of the item.")
+@own_options_flags
 @click.option("--show", is_flag=True, help="Change nothing; show the callback that the batch has.")
 @queue_flags
 def callback(
@@ -34,6 +36,7 @@ def callback(
     key: str | None,
     priority: int,
     attributes: Mapping[str, str],
+    own: OwnFlags,
     show: bool,
 ) -> None:
     """Add an item once every item of a batch is done or dead.
@@ -64,6 +67,7 @@ def callback(
                 key=key,
                 priority=priority,
                 attributes=attributes,
+                **own.given,
             )
     target.echo(found, f"{batch}  {_state(found)}")
 

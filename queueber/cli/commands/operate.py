@@ -74,16 +74,16 @@ def cancel(
     each id. Ends with 1 if one was not found. With --json: {"cancelled": ["..."],
     "notCancelled": []}.
 
-    A queue remembers a key for its dedup window. --batch looks through the whole queue, asks for
-    confirmation, and needs --yes in a script; items that are added meanwhile may stay. With --json
-    both print {"cancelled": 12}. They end with 1 if nothing was cancelled.
+    --key is for the item that was added last with the key. --batch looks through the whole queue,
+    asks for confirmation, and needs --yes in a script; items that are added meanwhile may stay.
+    With --json both print {"cancelled": 12}. They end with 1 if nothing was cancelled.
     """
     if sum([bool(ids), key is not None, batch is not None]) != 1:
         raise InvalidArgument("give ids, --key or --batch, and one of them only")
     if key is not None:
         with target.open_queue() as queue:
             done = queue.cancel_key(key)
-        nothing = f"the queue remembers no item with the key {key!r} that is still there"
+        nothing = f"the queue has no item with the key {key!r}"
         _echo_cancelled(target, int(done), nothing)
         return
     if batch is not None:

@@ -1,12 +1,15 @@
 """`queueber schedule`: items that the server adds to queues at given times."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from zoneinfo import ZoneInfo
 
 import click
 
 from queueber.cli.flags import ListByDefault, count_flag, pairs_flag
-from queueber.cli.output import item_to_json, to_line, to_time_in
+from queueber.cli.output import item_to_json, to_camel_case, to_line, to_time_in
+from queueber.cli.own_options import OwnFlags, own_options_flags
+from queueber.cli.own_options import to_line as own_to_line
 from queueber.cli.target import Target, queue_flags, server_flags
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
 from queueber.model import Missed, ScheduleInfo
@@ -48,6 +51,7 @@ def schedule() -> None:
     help=f"0 to {PRIORITY_MAX}; polls take higher priorities first.",
 )
 @pairs_flag("--attribute", "attributes", help="Metadata of each item.")
+@own_options_flags
 @queue_flags
 def add(
     target: Target,
@@ -58,6 +62,7 @@ def add(
     missed: str,
     priority: int,
     attributes: Mapping[str, str],
+    own: OwnFlags,
 ) -> None:
     """Create a schedule, or change it.
 
@@ -65,7 +70,7 @@ def add(
     Examples:
       queueber schedule add nightly '0 3 * * *' 'clean up' --zone Europe/Berlin
       queueber schedule add reports '30 6 * * mon-fri' '{"kind": "report"}' -q reports
-      queueber schedule add pulse '@every 30s' ping --missed skip
+      queueber schedule add pulse '@every 30s' ping --missed skip --attempts 1 --expires 30
 
     WHEN has the five fields of cron: minute, hour, day of the month, month and day of the week. Or
     it is @hourly, @daily, @weekly, @monthly or @yearly, or @every with a duration such as 30s, 15m
@@ -87,6 +92,7 @@ def add(
             missed=missed,
             priority=priority,
             attributes=attributes,
+            **own.given,
         )
         found = client.describe_schedule(name)
     target.echo({"stored": stored.value}, f"{name}  {stored.value}; {_next(found)}")
@@ -116,8 +122,15 @@ def _row(info: ScheduleInfo) -> tuple[str, ...]:
 
 
 def _without_contents(info: ScheduleInfo) -> dict[str, object]:
-    shown = item_to_json(info)
+    shown = _to_json(info)
     return {name: value for name, value in shown.items() if name not in _CONTENTS}
+
+
+def _to_json(info: ScheduleInfo) -> dict[str, object]:
+    """Among its fields what each item has of its own, by the names that `peek` has for it."""
+    shown = item_to_json(info)
+    del shown["options"]
+    return shown | {to_camel_case(name): each for name, each in asdict(info.options).items()}
 
 
 @schedule.command()
@@ -130,7 +143,8 @@ def show(target: Target, name: str) -> None:
     Example:
       queueber schedule show nightly
 
-    With --json: one object, with "contents" as text and "contentsBase64".
+    With --json: one object, with "contents" as text and "contentsBase64", and what each item has
+    of its own: "attemptsMax" (null: as the queue says), "backoffMs", "timeoutMs", "expiresMs".
     """
     with target.connect() as client:
         found = client.describe_schedule(name)
@@ -141,15 +155,14 @@ def show(target: Target, name: str) -> None:
         ("contents", to_line(found.contents)),
         *((f"attribute {key}", value) for key, value in found.attributes.items()),
         ("priority", str(found.priority)),
+        ("of its own", own_to_line(found.options)),
         ("missed", found.missed.value),
         ("next", "paused" if found.is_paused else _time(found, found.next_at_ms)),
         ("last", _time(found, found.last_at_ms)),
         ("runs", f"{found.runs:,}"),
         ("problem", found.problem),
     ]
-    target.echo_table(
-        (f"schedule {name}", ""), [row for row in rows if row[1]], item_to_json(found)
-    )
+    target.echo_table((f"schedule {name}", ""), [row for row in rows if row[1]], _to_json(found))
 
 
 @schedule.command()

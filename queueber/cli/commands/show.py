@@ -44,8 +44,8 @@ def show(target: Target, id: bytes | None, key: str | None) -> None:
     lease expired, disconnected) and its error. The errors of the last 20 attempts are kept, the
     last in full. Of an item that is done its result is shown, while results are kept.
 
-    A queue remembers a key for its dedup window; later 'peek' finds the item as long as it is in
-    the queue. Ends with 1 if there is no such item.
+    A key finds the item that was added last with it: for the queue's dedup window, and then as long
+    as the item is in the queue. Ends with 1 if there is no such item.
 
     With --json: an object with "id", "state" (ready, delayed, leased, dead or done), "addedAtMs",
     "item" (as 'peek' prints it), "attempts" (each with "atMs", "end" and "error"), "lease" (as
@@ -65,8 +65,8 @@ def show(target: Target, id: bytes | None, key: str | None) -> None:
 def _nothing(queue: str, item_id: bytes | None, key: str | None) -> str:
     if item_id is None:
         return (
-            f"Queue {queue!r} remembers no item with the key {key!r}; it does so for its "
-            "dedup window."
+            f"Queue {queue!r} has no item with the key {key!r}; it remembers those that are gone "
+            "for its dedup window."
         )
     return (
         f"Item {item_id.hex()} is not in queue {queue!r}, and has no result there: it was removed, "

@@ -11,6 +11,7 @@ from queueber.client.api.async_load import AsyncLoad
 from queueber.client.api.async_snapshot import AsyncSnapshot
 from queueber.client.arguments import values
 from queueber.client.arguments.callbacks import to_callback
+from queueber.client.arguments.item_options import OwnOptions, to_own_options
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents, ItemIds, Seconds
 from queueber.client.calls.adds import AddedIds, NumberedAdds
@@ -175,16 +176,17 @@ class AsyncQueue:
         key: str | None = None,
         priority: int = PRIORITY_DEFAULT,
         attributes: Mapping[str, str] | None = None,
+        **own: Unpack[OwnOptions],
     ) -> model.CallbackInfo:
-        """Have the server add an item once every item of a batch is done or dead; at once if that
-        is so already.
+        """Have the server add an item once every item of a batch is done or dead; at once if it is.
 
         Call it after everything was added to the batch. The item is added exactly once, to this
         queue or the one that `to` names, and `callback_receipt(item.attributes)` is the receipt of
         the batch at that moment. A call that is repeated changes nothing; until the item was added,
-        another one takes its place.
+        another one takes its place. `attempts` and the like are as in `add`, `expires` in seconds.
         """
-        callback = to_callback(self.name if to is None else to, contents, key, priority, attributes)
+        given = contents, key, priority, attributes, to_own_options(**own)
+        callback = to_callback(self.name if to is None else to, *given)
         return await wait_for_async(self._calls.callbacks.put(batch, callback))
 
     async def callback(self, batch: str) -> model.CallbackInfo:
@@ -277,17 +279,17 @@ class AsyncQueue:
     ) -> model.FoundItem | None:
         """An item in whatever state, with each attempt that failed, and who holds it or its result.
 
-        By its id; or the first item with a key, as long as the queue remembers the key (its dedup
-        window). None if it is not in the queue and has no result there: it was removed, cancelled
-        or purged, or its result was deleted. `OutOfRange` if so many results came since its add
-        that it was not looked for among all.
+        By its id; or the last one with a key, for the dedup window from its add on, and then while
+        it is in the queue. None if it is not there and has no result: it was removed, cancelled or
+        purged, or its result was deleted. `OutOfRange` if so many results came since its add that
+        it was not looked for among all.
         """
         return await wait_for_async(self._calls.finds.find(id, key))
 
     async def leases(self, *, limit: int = 100, after: values.Id = b"") -> LeasePage:
         """Leases, oldest first: who polled, how many items each still holds, when it expires.
 
-        The server remembers who polled since it started, for at least the last 10,000 leases.
+        The server knows who polled, of at least 100,000 leases; after a restart, who extended one.
         """
         return await wait_for_async(self._calls.items.list_leases(limit, after))
 
@@ -317,8 +319,8 @@ class AsyncQueue:
         return await wait_for_async(self._calls.items.cancel(ids))
 
     async def cancel_key(self, key: str) -> bool:
-        """Delete the item with a key, as `cancel`; False if the queue does not remember the key
-        (its dedup window), or the item is gone."""
+        """Delete the item that was added last with a key, as `cancel`; False if it is gone, or the
+        queue has no dedup window."""
         return await wait_for_async(self._calls.items.cancel_key(key))
 
     async def cancel_batch(self, batch: str) -> int:
@@ -354,9 +356,8 @@ class AsyncQueue:
 class AsyncProducer:
     """Adds that are stored once, however often they are sent.
 
-    Calls are numbered from 1 and stored in order. After a lost connection the client sends a call
-    again, and the server recognises it. A program that starts again with the same id and epoch and
-    makes the same calls gets the same answers: what was stored before is not stored again.
+    Calls are numbered from 1 and stored in order. After a lost connection the client sends one
+    again, and the server knows it; so it does if the program starts again and makes the same calls.
     """
 
     def __init__(self, adds: NumberedAdds) -> None:
@@ -381,10 +382,9 @@ class AsyncProducer:
     ) -> AddedIds:
         """As `AsyncQueue.add`. `sequence` is the number of the call, if it is not the next one.
 
-        `Aborted` when another producer uses the id with a greater epoch, when a number was left
-        out, when the call has other contents than the one stored under its number, or when a call
-        before it failed: repeat that one with its `sequence`. A call whose caller is cancelled is
-        sent all the same, because it has its number.
+        `Aborted` when another producer uses the id with a greater epoch, a number was left out, the
+        call has other contents than the one stored under its number, or a call before it failed:
+        repeat that one with its `sequence`. Cancelling the caller does not keep it from being sent.
         """
         return await wait_for_async(self._add_soon(contents, sequence=sequence, **options))
 

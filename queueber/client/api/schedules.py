@@ -3,7 +3,9 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from typing import Unpack
 
+from queueber.client.arguments.item_options import OwnOptions, to_own_options
 from queueber.client.arguments.schedules import to_schedule
 from queueber.client.calls.client_calls import ClientCalls
 from queueber.client.transport.futures import wait_for
@@ -25,6 +27,7 @@ class Schedules:
         missed: str = "once",
         priority: int = PRIORITY_DEFAULT,
         attributes: Mapping[str, str] | None = None,
+        **own: Unpack[OwnOptions],
     ) -> Stored:
         """Have the server add an item to a queue at given times, once for each, whatever number of
         programs says so: `created`, `changed`, or `unchanged` if it is so already.
@@ -32,9 +35,11 @@ class Schedules:
         `when` has the five fields of cron (`0 3 * * *`) in the time zone `zone`, or is `@daily` and
         the like, or `@every 90s`. `missed` says what becomes of runs whose time passed while the
         server was stopped or the queue full: `once` for all, `skip`, or `all`. The attributes of an
-        item have the name of the schedule and the time of the run. See docs/schedules.md.
+        item have the name of the schedule and the time of the run. `attempts`, `backoff`, `timeout`
+        and `expires` of each item are as in `add`, `expires` in seconds. See docs/schedules.md.
         """
-        made = to_schedule(name, when, queue, contents, zone, missed, priority, attributes)
+        options = to_own_options(**own)
+        made = to_schedule(name, when, queue, contents, zone, missed, priority, attributes, options)
         return wait_for(self._connected().schedules.put(made))
 
     def schedules(self) -> list[ScheduleInfo]:

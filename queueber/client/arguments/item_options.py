@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
 from queueber.client.arguments.moments import to_delay
 from queueber.client.arguments.values import Seconds, one_for_each, to_ms, to_number, to_some_ms
@@ -45,6 +45,26 @@ def to_options(
     known = {NO_OPTIONS: NO_OPTIONS}
     options = [known.setdefault(each, each) for each in (ItemOptions(*own) for own in columns)]
     return options if len(known) > 1 else []
+
+
+class OwnOptions(TypedDict, total=False):
+    """Of an item that the server adds at a time of its own."""
+
+    attempts: int | None
+    backoff: Delays | None
+    timeout: Seconds | None
+    expires: Seconds | None
+
+
+def to_own_options(
+    attempts: object = None, backoff: object = None, timeout: object = None, expires: object = None
+) -> ItemOptions:
+    """Of an item that the server adds at a time of its own: that expires in seconds from then."""
+    if isinstance(expires, datetime):
+        raise InvalidArgument("expires: a time was given; give seconds, counted from the add")
+    return ItemOptions(
+        _to_attempts(attempts), _to_backoff(backoff), _to_timeout(timeout), _to_expires(expires)
+    )
 
 
 def check_expiry(options: Sequence[ItemOptions], delays_ms: Sequence[int]) -> None:

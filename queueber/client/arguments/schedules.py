@@ -5,7 +5,7 @@ from queueber.client.arguments.values import to_name, to_number
 from queueber.cron import parse_when, to_zone
 from queueber.errors import InvalidArgument
 from queueber.limits import PRIORITY_MAX, SCHEDULE_NAME_CHARS_MAX, WHEN_CHARS_MAX
-from queueber.model import Missed, Schedule
+from queueber.model import NO_OPTIONS, ItemOptions, Missed, Schedule
 
 
 def to_schedule_name(name: object) -> str:
@@ -27,6 +27,7 @@ def to_schedule(
     missed: object,
     priority: object,
     attributes: object,
+    options: ItemOptions = NO_OPTIONS,
 ) -> Schedule:
     if not isinstance(when, str) or not isinstance(zone, str):
         field, given = ("zone", zone) if isinstance(when, str) else ("when", when)
@@ -46,6 +47,7 @@ def to_schedule(
         to_missed(missed),
         to_number("priority", priority, limit=PRIORITY_MAX),
         {} if attributes is None else to_mapping(attributes),
+        options,
     )
 
 

@@ -7,9 +7,10 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from queueber.db.records.blocks import pack_attributes, unpack_attributes
+from queueber.db.records.item_options import decode_future_options, encode_future_options
 from queueber.db.records.keys import DIGEST_BYTES
 from queueber.db.records.remembered import BATCH_NUMBER_BYTES, batch_number_part
-from queueber.model import Callback
+from queueber.model import NO_OPTIONS, Callback
 from queueber.schema import storage
 
 _RECORD = b"\0"
@@ -43,13 +44,16 @@ def number_of(key: bytes) -> int:
 
 
 def callback_digest(callback: Callback) -> bytes:
-    parts = (
+    parts = [
         callback.to.encode(),
         callback.key.encode(),
         bytes([callback.priority]),
         pack_attributes(dict(sorted(callback.attributes.items()))),
         callback.contents,
-    )
+    ]
+    if callback.options != NO_OPTIONS:
+        # Last, and only if there are some: what was stored before there were options stays known.
+        parts.append(encode_future_options(callback.options))
     digest = blake2b(digest_size=DIGEST_BYTES)
     for part in parts:
         digest.update(len(part).to_bytes(4) + part)
@@ -67,6 +71,7 @@ def encode_callback(record: CallbackRecord) -> bytes:
         createdAtMs=record.created_at_ms,
         digest=record.digest,
         itemId=record.item_id,
+        options=encode_future_options(callback.options),
     )
     encoded: bytes = message.to_bytes()
     return encoded
@@ -76,5 +81,6 @@ def decode_callback(value: bytes) -> CallbackRecord:
     """Raises if a part of it is wrong."""
     with storage.CallbackRecord.from_bytes(value) as r:
         attributes = unpack_attributes(r.attributes)
-        callback = Callback(r.to, bytes(r.contents), r.key, r.priority, attributes)
+        options = decode_future_options(r.options)
+        callback = Callback(r.to, bytes(r.contents), r.key, r.priority, attributes, options)
         return CallbackRecord(callback, r.createdAtMs, bytes(r.digest), bytes(r.itemId))

@@ -8,6 +8,8 @@ The attempts are one more than the limit, and 0 if the item has none of its own.
 import struct
 from typing import NamedTuple
 
+from queueber.model import NO_OPTIONS, ItemOptions
+
 _HEAD = struct.Struct(">HHQQ")
 
 
@@ -32,3 +34,16 @@ def decode_options(value: bytes) -> StoredOptions:
     attempts, delays, timeout_ms, expires_at_ms = _HEAD.unpack_from(value)
     delays_ms = struct.unpack(f">{delays}Q", value[_HEAD.size :])
     return StoredOptions(attempts - 1 if attempts else None, delays_ms, timeout_ms, expires_at_ms)
+
+
+def encode_future_options(options: ItemOptions) -> bytes:
+    """Of an item that is still to be added, so that it expires so long after that; empty: none."""
+    if options == NO_OPTIONS:
+        return b""
+    own = options.attempts_max, options.backoff_ms, options.timeout_ms, options.expires_ms
+    return encode_options(StoredOptions(*own))
+
+
+def decode_future_options(value: bytes) -> ItemOptions:
+    """Raises `struct.error` if the bytes are no options."""
+    return ItemOptions(*decode_options(value)) if value else NO_OPTIONS

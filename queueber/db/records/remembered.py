@@ -24,16 +24,34 @@ FORGET_TOMBSTONE = b"t"
 """A topic's message without a payload, which deletes its key."""
 
 # --- dedup keys: the id of the item that has the key, and when the key is forgotten ---------------
+#
+# A byte more says that the window is over: the entry is there to find the item, and kept until then
+# at least.
 
 KEY_ENTRY_BYTES = ID_BYTES + TIME_BYTES
+_KEPT = b"\1"
 
 
 def encode_key_entry(item_id: bytes, forget_at_ms: int) -> bytes:
     return item_id + forget_at_ms.to_bytes(TIME_BYTES)
 
 
+def encode_kept_key_entry(item_id: bytes, look_at_ms: int) -> bytes:
+    return encode_key_entry(item_id, look_at_ms) + _KEPT
+
+
 def decode_key_entry(value: bytes) -> tuple[ItemId, int]:
-    return ItemId(value[:ID_BYTES]), int.from_bytes(value[ID_BYTES:])
+    return ItemId(value[:ID_BYTES]), int.from_bytes(value[ID_BYTES:KEY_ENTRY_BYTES])
+
+
+def is_key_entry(value: bytes) -> bool:
+    return value[KEY_ENTRY_BYTES:] in (b"", _KEPT) and len(value) >= KEY_ENTRY_BYTES
+
+
+def known_item(value: bytes, now_ms: int) -> ItemId | None:
+    """The item whose duplicate an add with the key is now; None if the window is over."""
+    item_id, forget_at_ms = decode_key_entry(value)
+    return item_id if forget_at_ms > now_ms and len(value) == KEY_ENTRY_BYTES else None
 
 
 def split_digests(named: bytes) -> list[bytes]:

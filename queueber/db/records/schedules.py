@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from queueber.db.records.blocks import pack_attributes, unpack_attributes
+from queueber.db.records.item_options import decode_future_options, encode_future_options
 from queueber.db.records.keys import PREFIX_BYTES, queue_prefix, split_queue_prefix
 from queueber.ids import QueueId
 from queueber.model import Missed, Schedule
@@ -44,6 +45,7 @@ def encode_schedule(record: ScheduleRecord) -> bytes:
         lastAtMs=record.last_at_ms,
         runs=record.runs,
         isPaused=record.is_paused,
+        options=encode_future_options(schedule.options),
     )
     encoded: bytes = message.to_bytes()
     return encoded
@@ -52,8 +54,15 @@ def encode_schedule(record: ScheduleRecord) -> bytes:
 def decode_schedule(name: str, queue: str, value: bytes) -> ScheduleRecord:
     """Raises if a part of it is wrong, or of a later version."""
     with storage.ScheduleRecord.from_bytes(value) as r:
-        attributes = unpack_attributes(r.attributes)
         schedule = Schedule(
-            name, r.when, queue, r.contents, r.zone, _MISSED[r.missed], r.priority, attributes
+            name,
+            r.when,
+            queue,
+            r.contents,
+            r.zone,
+            _MISSED[r.missed],
+            r.priority,
+            unpack_attributes(r.attributes),
+            decode_future_options(r.options),
         )
         return ScheduleRecord(schedule, r.createdAtMs, r.nextAtMs, r.lastAtMs, r.runs, r.isPaused)

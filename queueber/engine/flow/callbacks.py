@@ -17,7 +17,7 @@ from queueber.errors import (
 )
 from queueber.ids import ItemId
 from queueber.limits import CALLBACKS_MAX, CALLBACKS_TOGETHER
-from queueber.model import Callback, CallbackInfo, NewItems, receipt_attributes
+from queueber.model import NO_OPTIONS, Callback, CallbackInfo, NewItems, receipt_attributes
 
 
 class QueueCallbacks:
@@ -144,6 +144,7 @@ class QueueCallbacks:
         receipts = [batches.receipt_of(number) for number, _ in found]
         for receipt in receipts:
             invariant(receipt.complete, "I24", queue=queue.name, batch=receipt.batch)
+        options = [each.options for each in given]
         items = NewItems(
             [each.contents for each in given],
             priorities=[each.priority for each in given],
@@ -152,6 +153,7 @@ class QueueCallbacks:
                 {**callback.attributes, **receipt_attributes(queue.name, receipt)}
                 for callback, receipt in zip(given, receipts, strict=True)
             ],
+            options=options if any(each != NO_OPTIONS for each in options) else (),
         )
         ids = [ItemId(each) for each in add(part, items).ids]
         for (number, record), item_id in zip(found, ids, strict=True):

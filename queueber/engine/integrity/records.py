@@ -282,7 +282,7 @@ class RecordsRebuild:
 
     def _keep_dedup_keys(self) -> None:
         for digest, value in self._entries.walk(Family.KEYS):
-            if len(value) != remembered.KEY_ENTRY_BYTES or len(digest) != DIGEST_BYTES:
+            if not remembered.is_key_entry(value) or len(digest) != DIGEST_BYTES:
                 self._drop(Family.KEYS, digest, "keys: an add with one of them is not a duplicate")
             else:
                 _, forget_at_ms = remembered.decode_key_entry(value)

@@ -10,7 +10,7 @@ once the store has written the batch (`after_write`, in the order of the calls),
 that the store refuses changes nothing. No other file of the live engine calls `Store.write`.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heapify, heappop, heappush
@@ -71,6 +71,10 @@ class Agenda:
         return queue_id
 
 
+def _nobody(_: Sequence[bytes]) -> None:
+    """Nobody wants to be told."""
+
+
 @dataclass(slots=True)
 class Kernel:
     """What every transaction needs."""
@@ -79,6 +83,8 @@ class Kernel:
     ids: IdSource
     agenda: Agenda = field(default_factory=Agenda)
     numbers: "Numbers" = field(init=False)
+    when_leases_end: Callable[[Sequence[bytes]], object] = field(default=_nobody)
+    """Told the ids of leases once it is written that they have ended; it must not fail."""
 
     def __post_init__(self) -> None:
         self.numbers = Numbers(self.store)
@@ -218,6 +224,10 @@ class Transaction(Generic[Q_co]):
     def schedule(self, at_ms: int) -> None:
         """As `due`, once it is written: only then is the time known."""
         self._kernel.agenda.schedule(cast("Owner", self.queue).queue_id, at_ms)
+
+    def leases_end(self, lease_ids: Sequence[bytes]) -> None:
+        """These leases are gone once this is written."""
+        self._after.append((self._kernel.when_leases_end, (lease_ids,)))
 
     def before_write(self, call: Callable[..., object], *arguments: Any) -> None:
         """Call it when the operation is complete; it may still add to the batch."""

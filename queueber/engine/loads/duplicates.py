@@ -14,7 +14,7 @@ from queueber.db.bulk.staged_files import walk_files
 from queueber.db.families import Family
 from queueber.db.records.keys import DIGEST_BYTES, prefix_end
 from queueber.db.records.loads import Dropped, LoadRecord
-from queueber.db.records.remembered import decode_key_entry, encode_key_entry
+from queueber.db.records.remembered import encode_key_entry, known_item
 from queueber.db.store.contract import ScanIncomplete, Store
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import InvalidArgument, ResourceExhausted
@@ -75,7 +75,7 @@ class DuplicateSearch:
         return {
             digest: entry
             for digest, entry in zip(distinct, found, strict=True)
-            if entry is not None and decode_key_entry(entry)[1] > self.now_ms
+            if entry is not None and known_item(entry, self.now_ms) is not None
         }
 
     def _check_limit(self) -> None:

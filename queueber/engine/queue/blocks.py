@@ -18,12 +18,14 @@ from queueber.db.records.blocks import (
     positions_of,
 )
 from queueber.db.records.cutting import Sizes
+from queueber.db.records.keys import PREFIX_BYTES, last_id_end
 from queueber.db.records.runs import Run
-from queueber.db.store.contract import Reads, Store
+from queueber.db.store.contract import Reads, ScanIncomplete, Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.recent_blocks import RecentBlocks
 from queueber.errors import invariant
 from queueber.ids import ItemId
+from queueber.limits import LOOKAHEAD_SKIPS_MAX
 
 
 class BlockReader:
@@ -139,6 +141,28 @@ class Blocks:
 
     def recent_dropped(self) -> None:
         self.when_recent_dropped()
+
+    def stored(self, ids: Sequence[ItemId]) -> set[ItemId]:
+        """Of items, given in order, those whose block is there; also some that another block may
+        have, or so many deleted ones lie before it that a look would take long."""
+        found: set[ItemId] = set()
+        at = 0
+        while at < len(ids):
+            start, stop = self._prefix + ids[at], self._prefix + last_id_end(ids[-1])
+            try:
+                key = self._store.first_key(
+                    Family.ITEMS, start, stop, skips_max=LOOKAHEAD_SKIPS_MAX
+                )
+            except ScanIncomplete:
+                return found | set(ids[at:])
+            if key is None:
+                break
+            last = key[PREFIX_BYTES:]
+            while at < len(ids) and ids[at] <= last:
+                if last < last_id_end(ids[at]):
+                    found.add(ids[at])
+                at += 1
+        return found
 
     # --- items that are gone ----------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from queueber.db.records.attempts import Failed, decode_attempts
 from queueber.db.records.keys import split_due_part, text_digest
 from queueber.db.records.log import block_key, decode_block
 from queueber.db.records.queues import Counters
-from queueber.db.records.remembered import decode_key_entry
+from queueber.db.records.remembered import decode_key_entry, known_item
 from queueber.db.records.runs import Entry, count_items
 from queueber.db.store.contract import Reads, Store
 from queueber.engine.log import Log, block_at
@@ -44,12 +44,14 @@ def find_item(store: Store, queue: QueueState, item_id: bytes, offset: int = 0) 
 
 
 def id_of_key(store: Store, queue: QueueState, key: str, now_ms: int) -> bytes:
-    """The id of the first item with the key; empty if the queue does not remember the key."""
+    """The id of the first item with the key within its window, whatever became of that; then as
+    long as it is in the queue. Empty if the queue does not know it."""
     entry = store.get(Family.KEYS, queue.prefix + text_digest(key))
     if entry is None:
         return b""
-    item_id, forget_at_ms = decode_key_entry(entry)
-    return item_id if forget_at_ms > now_ms else b""
+    item_id, _ = decode_key_entry(entry)
+    is_known = known_item(entry, now_ms) or _place(store, queue, item_id) is not None
+    return item_id if is_known else b""
 
 
 def find_waiting(

@@ -261,6 +261,7 @@ class Leases:
             batch.delete_many(Family.HOLDERS, self._holder_keys(lease_id, runs))
             tx.counters.leased -= count_items(runs)
         tx.counters.leases -= len(leases)
+        tx.leases_end([due[-ID_BYTES:] for due, _ in leases])
 
     def _holder_keys(self, lease_id: bytes, runs: Sequence[Run]) -> list[bytes]:
         """The keys in `holders` of a lease that holds the runs."""

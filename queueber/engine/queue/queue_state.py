@@ -91,7 +91,7 @@ class QueueState:
         self.retention = Retention()
         self.batches = Batches(store, self.prefix, name, self.retention)
         self.producers = Producers(self.retention)
-        self.keys = DedupKeys(name, self.retention)
+        self.keys = DedupKeys(name, self.retention, self.blocks.stored)
 
     def is_paused(self, now_ms: int) -> bool:
         return self.paused_until_ms > now_ms

@@ -18,10 +18,7 @@ from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.engine.schedules.due_runs import due_runs
 from queueber.errors import QueueberError, invariant
 from queueber.limits import SCHEDULE_RETRY_MS
-from queueber.model import NewItems, Schedule
-
-ATTRIBUTE_NAME = "queueber.schedule"
-ATTRIBUTE_AT = "queueber.scheduled_at_ms"
+from queueber.model import NO_OPTIONS, NewItems, Schedule, run_attributes
 
 _LATE_DELETIONS_MAX = 100
 
@@ -123,9 +120,11 @@ class QueueSchedules:
 
 
 def _items(schedule: Schedule, at_ms: list[int]) -> NewItems:
-    own = {**schedule.attributes, ATTRIBUTE_NAME: schedule.name}
     return NewItems(
         [schedule.contents] * len(at_ms),
         priorities=[schedule.priority] * len(at_ms),
-        attributes=[{**own, ATTRIBUTE_AT: str(each)} for each in at_ms],
+        attributes=[
+            {**schedule.attributes, **run_attributes(schedule.name, each)} for each in at_ms
+        ],
+        options=[schedule.options] * len(at_ms) if schedule.options != NO_OPTIONS else (),
     )

@@ -2,6 +2,7 @@
 
 from queueber.gateway.queues import (
     callbacks,
+    forget,
     items,
     lists,
     one_item,
@@ -9,6 +10,7 @@ from queueber.gateway.queues import (
     outcomes,
     queue_list,
     results,
+    schedules,
 )
 
 ROUTES = (
@@ -17,7 +19,9 @@ ROUTES = (
     *outcomes.ROUTES,
     *results.ROUTES,
     *callbacks.ROUTES,
+    *forget.ROUTES,
     *lists.ROUTES,
     *one_item.ROUTES,
     *operate.ROUTES,
+    *schedules.ROUTES,
 )

@@ -9,12 +9,13 @@ from queueber import errors
 from queueber.gateway.calls import Call
 from queueber.gateway.queues import fields
 from queueber.gateway.queues.named_queue import present_queue
+from queueber.gateway.queues.own_options import OwnFields
 from queueber.gateway.routes import NoQuery, Route
 from queueber.limits import PRIORITY_DEFAULT
 from queueber.model import CallbackInfo
 
 
-class CallbackRequest(msgspec.Struct, forbid_unknown_fields=True):
+class CallbackRequest(OwnFields, kw_only=True, forbid_unknown_fields=True):
     """The item, and the queue that gets it: by default that of the batch."""
 
     contents: fields.Contents
@@ -43,6 +44,7 @@ async def put_callback(call: Call[NoQuery, CallbackRequest]) -> CallbackAnswer:
         key=body.key,
         priority=body.priority,
         attributes=body.attributes,
+        **body.own(),
     )
     return _shown(stored)
 

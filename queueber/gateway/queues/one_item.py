@@ -55,7 +55,9 @@ async def find_by_key(call: Call[NoQuery, None]) -> ItemAnswer:
     key = call.names["key"]
     found = await present_queue(call).find(key=key)
     if found is None:
-        raise problem_of(errors.NotFound(f"the queue remembers no item with the key {key!r}"))
+        raise problem_of(
+            errors.NotFound(f"the queue has no item with the key {key!r}, and remembers none")
+        )
     return _shown(found)
 
 
@@ -83,8 +85,8 @@ ROUTES = (
     Route(
         "GET", "/v1/queues/{queue}/keys/{key}", find_by_key,
         "Find the item that was added with a key", "items",
-        description="The queue remembers a key for its dedup window. A key in a path is "
-        "percent-encoded.",
+        description="A key finds its item for the dedup window of the queue, and then as long as "
+        "the item is in the queue. A key in a path is percent-encoded.",
         answer=ItemAnswer, errors=(errors.NotFound, errors.OutOfRange),
     ),
 )  # fmt: skip

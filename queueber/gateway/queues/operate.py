@@ -18,7 +18,7 @@ class CancelRequest(msgspec.Struct, forbid_unknown_fields=True):
 
     ids: fields.Ids | None = None
     key: fields.Key | None = None
-    """That the queue remembers: for its dedup window."""
+    """That of the item that was added last with it."""
     batch: fields.Batch | None = None
     """All its items; the whole queue is looked through."""
 

@@ -11,6 +11,7 @@ from queueber.limits import (
 )
 from queueber.model import Callback
 from queueber.service.validate.arguments import check_queue_name, check_text
+from queueber.service.validate.item_options import check_own_options
 from queueber.service.validate.items import attributes_bytes, check_attributes
 
 _OWN_ATTRIBUTES = 8
@@ -27,6 +28,7 @@ def check_callback(callback: Callback, item_bytes_max: int) -> None:
             f"priority: {callback.priority} is too high; it must be 0 to {PRIORITY_MAX}"
         )
     check_attributes([callback.attributes], 1)
+    check_own_options(callback.options)
     own_bytes = attributes_bytes(callback.attributes)
     for given, limit, what in (
         (len(callback.attributes), ATTRIBUTES_MAX - _OWN_ATTRIBUTES, "there are {}"),

@@ -16,7 +16,7 @@ def check_options(items: NewItems) -> None:
     """The options of new items that have some."""
     check_column("options", items.options, len(items.contents))
     for options in set(items.options):
-        _check(options)
+        check_own_options(options)
     if items.delays_ms:
         for options, delay_ms in set(zip(items.options, items.delays_ms, strict=True)):
             if 0 < options.expires_ms <= delay_ms:
@@ -26,7 +26,8 @@ def check_options(items: NewItems) -> None:
                 )
 
 
-def _check(options: ItemOptions) -> None:
+def check_own_options(options: ItemOptions) -> None:
+    """What one item has of its own."""
     if options.attempts_max is not None:
         check_range("options.attemptsMax", options.attempts_max, 0, ATTEMPTS_CEILING)
     if len(options.backoff_ms) > ITEM_BACKOFF_STEPS_MAX:

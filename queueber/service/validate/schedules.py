@@ -12,6 +12,7 @@ from queueber.limits import (
 )
 from queueber.model import Schedule
 from queueber.service.validate.arguments import check_queue_name
+from queueber.service.validate.item_options import check_own_options
 from queueber.service.validate.items import attributes_bytes, check_attributes
 
 _NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{SCHEDULE_NAME_CHARS_MAX}}}", re.ASCII)
@@ -37,6 +38,7 @@ def check_schedule(schedule: Schedule, item_bytes_max: int) -> None:
             f"priority: {schedule.priority} is too high; it must be 0 to {PRIORITY_MAX}"
         )
     check_attributes([schedule.attributes], 1)
+    check_own_options(schedule.options)
     if len(schedule.attributes) > ATTRIBUTES_MAX - _OWN_ATTRIBUTES:
         raise InvalidArgument(
             f"attributes: there are {len(schedule.attributes)}; the limit for a schedule is "

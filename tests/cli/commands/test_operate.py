@@ -269,7 +269,7 @@ def test_cancel_by_key_and_batch(cli: Cli, queue: queueber.Queue) -> None:
 
     assert (by_key.code, by_key.stdout) == (0, "1 item cancelled\n")
     assert again.code == 1
-    assert "0 items cancelled: the queue remembers no item with the key 'k'" in again.stdout
+    assert "0 items cancelled: the queue has no item with the key 'k'" in again.stdout
     assert (unconfirmed.code, unconfirmed.stdout) == (2, "")
     assert json.loads(by_batch.stdout) == {"cancelled": 2}
     assert (unknown.code, unknown.stdout) == (4, "")

@@ -11,12 +11,20 @@ def test_schedule_from_its_creation_to_its_removal(cli: Cli, client: queueber.Cl
     added = cli(
         "schedule", "add", "nightly", "0 3 * * *", "clean up", "--zone", "Asia/Kolkata",
         "--attribute", "kind=cleaning", "--missed", "all", "--priority", "7", "-q", "cleaning",
+        "--attempts", "1", "--backoff", "1,2", "--timeout", "30", "--expires", "600",
     )  # fmt: skip
+    shown = cli("schedule", "show", "nightly").stdout
+    as_json = json.loads(cli("schedule", "show", "nightly", "--json").stdout)
     again = cli("schedule", "add", "nightly", "30 4 * * *", "-q", "cleaning", "--json")
 
     assert (added.code, added.stderr) == (0, "")
     assert added.stdout.startswith("nightly  created; next 2")
     assert added.stdout.endswith(" 03:00:00+05:30\n")
+    own = "of its own attempts_max 1, backoff 1 s, 2 s, timeout 30 s, expires after 10 min"
+    assert own in " ".join(shown.split())
+    assert (as_json["attemptsMax"], as_json["backoffMs"]) == (1, [1000, 2000])
+    assert (as_json["timeoutMs"], as_json["expiresMs"]) == (30_000, 600_000)
+    assert "options" not in as_json
     assert json.loads(again.stdout) == {"stored": "changed"}
     assert cli("schedule", "pause", "nightly").stdout == "nightly  paused\n"
     paused = cli("schedule", "pause", "nightly")

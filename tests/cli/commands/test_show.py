@@ -59,7 +59,7 @@ def test_show_of_nothing_says_why_it_may_be_gone(cli: Cli, queue: queueber.Queue
     assert (by_id.code, by_id.stdout) == (1, "")
     assert "it was removed, cancelled or purged, its result was deleted" in by_id.stderr
     assert (by_key.code, by_key.stdout) == (1, "")
-    assert "remembers no item with the key 'no'" in by_key.stderr
+    assert "has no item with the key 'no'" in by_key.stderr
     assert (neither.code, neither.stdout) == (2, "")
     assert "give the id of an item or --key, and not both" in neither.stderr
 

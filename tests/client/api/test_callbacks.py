@@ -15,13 +15,15 @@ def test_a_fan_out_is_followed_by_one_report() -> None:
         orders, reports = client.queue("orders"), client.queue("reports")
         orders.add([b"a", b"b", b"c"], batch="orders-17")
         options: dict[str, Any] = {"to": "reports", "priority": 7, "attributes": {"for": "ops"}}
+        options |= {"attempts": 1, "timeout": 30}
         waiting = orders.when_complete("orders-17", b"report", **options)
         assert (waiting.to, waiting.item_id, waiting.problem) == ("reports", b"", "")
         assert orders.stats().callbacks == 1
 
         orders.poll(3).remove()
 
-        (item,) = reports.poll(wait=10)
+        (item,) = lease = reports.poll(wait=10)
+        assert item.timeout == 30
         assert (item.contents, item.attributes["for"]) == (b"report", "ops")
         assert item.attributes["queueber.queue"] == "orders"
         assert queueber.callback_receipt(item.attributes) == orders.receipt("orders-17")
@@ -31,6 +33,7 @@ def test_a_fan_out_is_followed_by_one_report() -> None:
         with pytest.raises(FailedPrecondition, match="has added item"):
             orders.when_complete("orders-17", b"another", to="reports")
         assert reports.poll().ids == []
+        assert lease.fail("no") == [queueber.FailOutcome.DIED]
 
 
 def test_a_batch_without_a_callback_and_one_that_is_unknown() -> None:

@@ -8,7 +8,7 @@ import pytest
 import queueber
 from queueber.errors import NotFound
 from queueber.limits import SCHEDULES_LIST_MAX
-from queueber.model import Missed
+from queueber.model import ItemOptions, Missed
 from queueber.testing import running_server
 
 
@@ -27,6 +27,11 @@ def test_a_schedule_from_its_creation_to_its_removal() -> None:
         assert (found.missed, found.priority, found.is_paused) == (Missed.SKIP, 5, False)
         assert datetime.fromtimestamp(found.next_at_ms / 1000, UTC).hour in (2, 3)
 
+        own: dict[str, Any] = {"attempts": 1, "backoff": [1, 2], "timeout": 30, "expires": 600}
+        assert client.schedule("nightly", "0 4 * * *", **options, **own) == "changed"
+        own_ms = ItemOptions(1, (1000, 2000), 30_000, 600_000)
+        assert client.describe_schedule("nightly").options == own_ms
+        assert [each.options for each in client.schedules()] == [own_ms]
         assert client.pause_schedule("nightly")
         assert not client.pause_schedule("nightly")
         assert client.describe_schedule("nightly").is_paused
@@ -34,7 +39,7 @@ def test_a_schedule_from_its_creation_to_its_removal() -> None:
         assert client.resume_schedule("nightly")
 
         (item,) = client.queue("reports").poll()
-        assert item.id == item_id
+        assert (item.id, item.timeout) == (item_id, 30)
         assert item.attributes["queueber.schedule"] == "nightly"
         assert client.remove_schedule("nightly")
         assert not client.remove_schedule("nightly")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from queueber.client.arguments.item_options import to_own_options
 from queueber.client.arguments.new_items import to_new_items
 from queueber.client.calls.adds import joined
 from queueber.errors import InvalidArgument
@@ -97,3 +98,17 @@ def test_a_moment_is_how_long_it_is_until_then() -> None:
     (first, _) = options(expires=datetime.now(UTC) + timedelta(hours=1))
 
     assert 3_540_000 < first.expires_ms <= 3_600_000
+
+
+def test_options_of_one_item_that_the_server_adds_later() -> None:
+    later = datetime.now(UTC) + timedelta(days=2)
+
+    assert to_own_options() == NO_OPTIONS
+    assert to_own_options(3, [1, 2], 30, 60) == ItemOptions(3, (1000, 2000), 30_000, 60_000)
+    for wrong, words in (
+        ({"expires": later}, "expires: a time was given; give seconds, counted from the add"),
+        ({"attempts": [1, 2]}, "attempts: .* is not"),
+        ({"timeout": 0}, "timeout: "),
+    ):
+        with pytest.raises(InvalidArgument, match=words):
+            to_own_options(**wrong)

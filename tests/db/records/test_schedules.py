@@ -9,7 +9,7 @@ from queueber.db.records.schedules import (
     schedule_key,
     split_schedule_key,
 )
-from queueber.model import Missed, Schedule
+from queueber.model import NO_OPTIONS, ItemOptions, Missed, Schedule
 from queueber.schema import storage
 
 
@@ -33,3 +33,13 @@ def test_record_of_a_later_version_is_not_read() -> None:
 
     with pytest.raises(IndexError):
         decode_schedule("n", "q", later)
+
+
+def test_what_items_have_of_their_own_is_kept_and_may_be_missing() -> None:
+    schedule = Schedule("n", "@daily", "q", options=ItemOptions(0, (1, 2**40), 3, 4))
+    earlier = storage.ScheduleRecord.new_message(when="@daily", zone="UTC").to_bytes()
+
+    assert decode_schedule("n", "q", encode_schedule(ScheduleRecord(schedule, 1, 2))) == (
+        schedule, 1, 2, 0, 0, False
+    )  # fmt: skip
+    assert decode_schedule("n", "q", earlier).schedule.options == NO_OPTIONS

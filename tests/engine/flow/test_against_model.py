@@ -16,7 +16,15 @@ from queueber.engine.open import open_engine
 from queueber.errors import FailedPrecondition, NotFound, Unavailable
 from queueber.ids import IdSource
 from queueber.limits import CALLBACK_RETRY_MS
-from queueber.model import Callback, ItemState, NewItems, QueueSettings, callback_receipt
+from queueber.model import (
+    NO_OPTIONS,
+    Callback,
+    ItemOptions,
+    ItemState,
+    NewItems,
+    QueueSettings,
+    callback_receipt,
+)
 from tests.support.callbacks import called_back, when_complete
 from tests.support.folders import copy_open_store, quick_folder, remove_folder
 from tests.support.operations import (
@@ -38,6 +46,8 @@ pytestmark = pytest.mark.slow
 
 QUEUES = ("q", "r")
 SETTINGS = QueueSettings(attempts_max=1, backoff_ms=(0,))
+OPTIONS = {b"one": NO_OPTIONS, b"two": ItemOptions(7)}
+"""What the item of a callback has of its own, by its contents."""
 FULL = QueueSettings(attempts_max=1, backoff_ms=(0,), bytes_max=1)
 EXAMPLES = int(os.environ.get("QUEUEBER_TEST_EXAMPLES", "40"))
 queues = st.sampled_from(QUEUES)
@@ -242,7 +252,10 @@ class FlowAgainstModel(RuleBasedStateMachine):
     @rule(queue=queues, name=names, contents=st.sampled_from([b"one", b"two"]))
     def ask(self, queue: str, name: str, contents: bytes) -> None:
         known = self.batches.get((queue, name))
-        state, callback = self.engine.queues.get(queue), Callback(KEEPER, contents)
+        state, callback = (
+            self.engine.queues.get(queue),
+            Callback(KEEPER, contents, options=OPTIONS[contents]),
+        )
         if known is None:
             with pytest.raises(NotFound):
                 when_complete(self.engine, state, name, callback, self.now_ms)
@@ -334,6 +347,7 @@ class FlowAgainstModel(RuleBasedStateMachine):
     def every_callback_was_made_once_with_a_true_receipt(self) -> None:
         found = []
         for item in called_back(self.engine, KEEPER):
+            assert item.attempts_max == OPTIONS[item.contents].attempts_max
             receipt = callback_receipt(item.attributes)
             counts = receipt.added, receipt.done, receipt.dead
             queue = item.attributes["queueber.queue"]

@@ -9,7 +9,14 @@ from queueber.db.records.keys import NEVER_MS
 from queueber.engine.integrity.check_store import check_store
 from queueber.errors import FailedPrecondition, NotFound, ResourceExhausted, Unavailable
 from queueber.limits import BATCH_KEEP_MS, CALLBACK_RETRY_MS
-from queueber.model import Callback, CallbackInfo, NewItems, QueueSettings, callback_receipt
+from queueber.model import (
+    Callback,
+    CallbackInfo,
+    ItemOptions,
+    NewItems,
+    QueueSettings,
+    callback_receipt,
+)
 from tests.engine.making import allow_attempts
 from tests.support.callbacks import batches_called_back, called_back, when_complete
 from tests.support.operations import (
@@ -365,3 +372,24 @@ def test_queue_without_callbacks_has_none_due(rig: Rig) -> None:
     assert rig.queue.callbacks.due_ms() == NEVER_MS
     with pytest.raises(NotFound, match="has no callback"):
         describe(rig)
+
+
+def test_item_has_what_the_callback_says_of_its_own(rig: Rig) -> None:
+    own = ItemOptions(1, (5,), 7000, expires_ms=600)
+    add_batch(rig)
+    ask(rig, callback=replace(REPORT, options=own))
+    add_batch(rig, "other")
+    ask(rig, "other")
+    rig.reopen()
+    work(rig, 6)
+    rig.now_ms += 9
+    rig.sweep_all()
+
+    item, other = called_back(rig.engine, REPORTS)
+    assert (item.attempts_max, item.backoff_ms, item.timeout_ms) == (1, (5,), 7000)
+    assert item.expires_at_ms == rig.now_ms + 600
+    assert (other.attempts_max, other.expires_at_ms) == (None, 0)
+    # A repeated call knows it by them.
+    ask(rig, callback=replace(REPORT, options=own))
+    with pytest.raises(FailedPrecondition, match="has added item"):
+        ask(rig)

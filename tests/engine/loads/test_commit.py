@@ -605,6 +605,7 @@ def test_keys_that_come_due_while_they_are_frozen_are_forgotten_after_it(rig: Lo
 
     assert loaded.duplicates == 1
     rig.assert_sound()
+    cancel(rig.engine, rig.queue, rig.stored_ids(), rig.now_ms)
     rig.now_ms += 1000
     rig.sweep_all()
     assert rig.dump()["keys"] == []

@@ -14,6 +14,7 @@ from queueber.model import LoadRef, NewItems, Origin, Part, PartRef, QueueSettin
 from tests.support.load_rig import TOKEN, LoadRig
 from tests.support.operations import (
     abort_load,
+    cancel,
     configure_queue,
     create_queue,
     delete_queue,
@@ -624,6 +625,7 @@ def test_load_keeps_the_window_that_the_queue_had_when_it_began(rig: LoadRig) ->
 
     assert len(rig.dump()["keys"]) == 1
     rig.assert_sound()
+    cancel(rig.engine, rig.queue, rig.stored_ids(), rig.now_ms)
     rig.now_ms += load.dedup_window_ms
     rig.sweep_all()
     assert rig.dump()["keys"] == []

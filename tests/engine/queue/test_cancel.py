@@ -173,7 +173,7 @@ def test_cancel_of_what_is_not_there_changes_nothing(rig: Rig, why: str) -> None
 # --- by key and by batch --------------------------------------------------------------------------
 
 
-def test_cancel_by_key_takes_the_first_item_with_it_while_the_queue_remembers_the_key() -> None:
+def test_cancel_by_key_takes_the_first_item_with_it_also_after_the_window() -> None:
     rig = Rig(QueueSettings(dedup_window_ms=500))
     first, other = rig.add_items(NewItems([b"a", b"b"], keys=["k", "l"])).ids
 
@@ -181,9 +181,12 @@ def test_cancel_by_key_takes_the_first_item_with_it_while_the_queue_remembers_th
     assert cancel_key(rig.engine, rig.queue, "k", rig.now_ms) is False
     assert cancel_key(rig.engine, rig.queue, "unknown", rig.now_ms) is False
     rig.now_ms += 500
+    rig.sweep_all()
+    assert rig.ready_ids() == [other] != [first]
+    assert cancel_key(rig.engine, rig.queue, "l", rig.now_ms) is True
     assert cancel_key(rig.engine, rig.queue, "l", rig.now_ms) is False
 
-    assert rig.ready_ids() == [other] != [first]
+    assert rig.ready_ids() == []
     rig.assert_sound()
     rig.close()
 

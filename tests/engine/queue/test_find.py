@@ -145,7 +145,7 @@ def test_item_that_is_gone_without_a_result_is_not_found(rig: Rig) -> None:
         assert (finding.found, finding.next_offset) == (None, 0)
 
 
-def test_key_leads_to_the_first_item_until_its_window_is_over(rig: Rig) -> None:
+def test_key_leads_to_the_first_item_within_its_window_and_while_that_is_there(rig: Rig) -> None:
     added = rig.add_items(NewItems([b"a", b"b"], keys=["k", "k"]))
 
     def look(key: str) -> bytes:
@@ -155,6 +155,15 @@ def test_key_leads_to_the_first_item_until_its_window_is_over(rig: Rig) -> None:
     rig.now_ms += 499
     assert look("k") == added.ids[0]
     rig.now_ms += 1
+    assert look("k") == added.ids[0]
+    rig.sweep_all()
+    assert look("k") == added.ids[0]
+    polled = rig.poll(lease_ms=5000)
+    assert look("k") == added.ids[0]
+    rig.fail(polled.ids, polled.lease_id)
+    assert look("k") == added.ids[0]
+    polled = rig.poll()
+    rig.remove(polled.ids, polled.lease_id)
     assert look("k") == b""
 
 

@@ -166,7 +166,8 @@ def test_sweep_does_all_that_is_due_in_one_go(rig: Rig) -> None:
     """A lease, a delay, a key, a pause and a result, all due in the same millisecond."""
     settings = QueueSettings(backoff_ms=(0,), dedup_window_ms=100, result_age_ms=100)
     configure_queue(rig.engine, QUEUE, settings, rig.now_ms)
-    rig.add_items(NewItems([b"a", b"b", b"c"], [0, 0, 100], keys=["k", "", ""]))
+    rig.add_items(NewItems([b"a"], keys=["k"]))
+    rig.add_items(NewItems([b"b", b"c"], [0, 100]))
     done = rig.poll()
     rig.complete(done.ids, done.lease_id)
     rig.poll(lease_ms=100)

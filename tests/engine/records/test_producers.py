@@ -9,7 +9,7 @@ from queueber.db.records.keys import text_digest
 from queueber.errors import Aborted, ResourceExhausted
 from queueber.limits import PRODUCER_ANSWERS_KEPT, PRODUCER_KEEP_MS
 from queueber.model import Added, NewItems, PackedContents, Producer, QueueSettings
-from tests.support.operations import add, configure_queue, create_queue
+from tests.support.operations import add, cancel, configure_queue, create_queue
 from tests.support.rig import QUEUE, Rig
 
 
@@ -235,6 +235,7 @@ def test_producer_and_key_of_the_same_text_are_forgotten_apart(rig: Rig) -> None
     configure_queue(rig.engine, QUEUE, QueueSettings(dedup_window_ms=PRODUCER_KEEP_MS), rig.now_ms)
     rig.add_items(NewItems([b"a"], keys=["same"], producer=Producer("same", 1, 1)))
     rig.assert_sound()
+    cancel(rig.engine, rig.queue, rig.stored_ids(), rig.now_ms)
 
     rig.now_ms += PRODUCER_KEEP_MS
     rig.sweep_all()

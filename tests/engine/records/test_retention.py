@@ -6,11 +6,17 @@ from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, due_part, text_digest
 from queueber.db.records.remembered import FORGET_KEY
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.queue.find import id_of_key
 from queueber.errors import NotFound
-from queueber.limits import BATCH_KEEP_MS, FORGOTTEN_TOGETHER_MAX, PRODUCER_KEEP_MS
+from queueber.limits import (
+    BATCH_KEEP_MS,
+    FORGOTTEN_TOGETHER_MAX,
+    KEPT_KEYS_LOOK_MS,
+    PRODUCER_KEEP_MS,
+)
 from queueber.model import NewItems, Producer, QueueSettings
 from tests.engine.making import counters_aside, make_dead
-from tests.support.operations import configure_queue, forget, receipt, redrive
+from tests.support.operations import cancel, configure_queue, forget, receipt, redrive
 from tests.support.rig import QUEUE, START_MS, Rig
 
 MANY = 10_000
@@ -58,17 +64,89 @@ def test_forget_of_a_key_waits_for_its_very_millisecond(rig: Rig) -> None:
     disk = rig.dump()
     assert run(rig) == (0, START_MS + WINDOW_MS)
     assert rig.dump() == disk
+    cancel(rig.engine, rig.queue, rig.stored_ids(), rig.now_ms)
     rig.now_ms += 1
 
     assert run(rig) == (1, NEVER_MS)
 
     assert remembered(rig) == {}
-    assert len(rig.keys(Family.ITEMS)) == 1, "the item stays"
+
+
+def test_the_key_of_an_item_that_is_there_is_kept_to_find_it_and_looked_at_again(rig: Rig) -> None:
+    ids = rig.add_items(NewItems([b"a", b"b"], keys=["a", "b"])).ids
+    other = rig.add_items(NewItems([b"c"], keys=["c"])).ids[0]
+    cancel(rig.engine, rig.queue, [other], rig.now_ms)
+    rig.now_ms += WINDOW_MS
+
+    assert run(rig) == (3, rig.now_ms + KEPT_KEYS_LOOK_MS)
+
+    # In one entry again, as they came; the third is gone with its item.
+    assert remembered(rig) == {"keys": 2, "forget": 1}
+    found = [id_of_key(rig.store, rig.queue, key, rig.now_ms) for key in ("a", "b", "c")]
+    assert found == [*ids, b""]
+    rig.assert_sound()
+    rig.reopen()
+    rig.now_ms += KEPT_KEYS_LOOK_MS
+    assert run(rig) == (2, rig.now_ms + KEPT_KEYS_LOOK_MS)
+    cancel(rig.engine, rig.queue, ids[:1], rig.now_ms)
+    assert id_of_key(rig.store, rig.queue, "a", rig.now_ms) == b""
+    assert id_of_key(rig.store, rig.queue, "b", rig.now_ms) == ids[1]
+    cancel(rig.engine, rig.queue, ids[1:], rig.now_ms)
+    rig.now_ms += KEPT_KEYS_LOOK_MS
+    assert run(rig) == (2, NEVER_MS)
+    assert remembered(rig) == {}
+
+
+def test_an_add_with_a_kept_key_is_no_duplicate_and_is_found_by_it(rig: Rig) -> None:
+    first = rig.add_items(NewItems([b"a"], keys=["k"])).ids[0]
+    rig.now_ms += WINDOW_MS
+    run(rig)
+
+    added = rig.add_items(NewItems([b"b"], keys=["k"]))
+
+    assert not any(added.duplicates)
+    assert id_of_key(rig.store, rig.queue, "k", rig.now_ms) == added.ids[0] != first
+    rig.now_ms += KEPT_KEYS_LOOK_MS
+    run(rig)
+    assert id_of_key(rig.store, rig.queue, "k", rig.now_ms) == added.ids[0]
+    rig.assert_sound()
+
+
+def test_a_key_that_is_added_anew_when_it_is_kept_has_one_entry_at_a_time(rig: Rig) -> None:
+    """Both entries of the later time name it, if the window is as long as a key is kept."""
+    settings = QueueSettings(dedup_window_ms=KEPT_KEYS_LOOK_MS)
+    configure_queue(rig.engine, QUEUE, settings, rig.now_ms)
+    rig.add_items(NewItems([b"a"], keys=["k"]))
+    rig.now_ms += KEPT_KEYS_LOOK_MS
+    run(rig)
+    added = rig.add_items(NewItems([b"b"], keys=["k"]))
+    rig.now_ms += KEPT_KEYS_LOOK_MS
+
+    run(rig)
+
+    assert remembered(rig) == {"keys": 1, "forget": 1}
+    assert id_of_key(rig.store, rig.queue, "k", rig.now_ms) == added.ids[0]
+    rig.assert_sound()
+
+
+def test_both_windows_of_a_key_that_was_added_anew_may_be_looked_at_in_one_go(rig: Rig) -> None:
+    for at_ms in (0, WINDOW_MS):
+        rig.now_ms = START_MS + at_ms
+        cancel(rig.engine, rig.queue, rig.stored_ids(), rig.now_ms)
+        added = rig.add_items(NewItems([b"x"], keys=["k"]))
+        assert not any(added.duplicates)
+    rig.now_ms += WINDOW_MS
+
+    run(rig)
+
+    assert remembered(rig) == {"keys": 1, "forget": 1}
+    rig.assert_sound()
 
 
 def test_forget_of_many_keys_stops_at_its_limit_and_goes_on(rig: Rig) -> None:
     for n in range(25):
         rig.add_items(NewItems([b"x"], keys=[f"k{n}"]))
+    cancel(rig.engine, rig.queue, rig.stored_ids(), rig.now_ms)
     rig.now_ms += WINDOW_MS
     slices = []
 
@@ -96,6 +174,7 @@ def test_keys_of_one_add_are_forgotten_in_groups(rig: Rig) -> None:
     ]
     assert rig.queue.counters.forgets == 3
     rig.assert_sound()
+    cancel(rig.engine, rig.queue, ids, rig.now_ms)
     rig.now_ms += WINDOW_MS
 
     slices = [run(rig, 1)[0] for _ in range(4)]
@@ -108,6 +187,7 @@ def test_forget_of_several_groups_stops_once_there_were_enough_keys(rig: Rig) ->
     for _ in range(5):
         keys = [f"k{rig.stats().added_total + n}" for n in range(4)]
         rig.add_items(NewItems([b"x"] * 4, keys=keys))
+    cancel(rig.engine, rig.queue, rig.stored_ids(), rig.now_ms)
     rig.now_ms += WINDOW_MS
 
     assert run(rig, 6) == (8, rig.now_ms), "there is more to do now"
@@ -118,12 +198,14 @@ def test_forget_of_several_groups_stops_once_there_were_enough_keys(rig: Rig) ->
 
 def test_forget_of_a_group_leaves_a_key_that_was_added_anew_meanwhile(rig: Rig) -> None:
     rig.add_items(NewItems([b"a", b"b", b"c"], keys=["a", "b", "c"]))
+    cancel(rig.engine, rig.queue, rig.stored_ids(), rig.now_ms)
     rig.now_ms += WINDOW_MS
     rig.add_items(NewItems([b"new"], keys=["b"]))
 
     assert run(rig) == (3, rig.now_ms + WINDOW_MS)
 
     assert rig.keys(Family.KEYS) == [rig.queue.prefix + text_digest("b")]
+    cancel(rig.engine, rig.queue, rig.stored_ids(), rig.now_ms)
     rig.now_ms += WINDOW_MS
     assert run(rig) == (1, NEVER_MS)
     assert remembered(rig) == {}
@@ -133,6 +215,7 @@ def test_forget_leaves_what_is_not_due_and_says_when_it_is(rig: Rig) -> None:
     rig.add_items(NewItems([b"a"], keys=["early"]))
     rig.now_ms += 400
     rig.add_items(NewItems([b"b"], keys=["late"]))
+    cancel(rig.engine, rig.queue, rig.stored_ids(), rig.now_ms)
     rig.now_ms = START_MS + WINDOW_MS
 
     assert run(rig) == (1, rig.now_ms + 400)
@@ -275,6 +358,7 @@ def test_sweep_forgets_at_its_time(rig: Rig) -> None:
     assert rig.engine.agenda.next_ms() == rig.now_ms + WINDOW_MS
     rig.reopen()
     assert rig.engine.agenda.next_ms() == rig.now_ms + WINDOW_MS
+    cancel(rig.engine, rig.queue, rig.stored_ids(), rig.now_ms)
     rig.now_ms += WINDOW_MS
 
     rig.sweep_all()

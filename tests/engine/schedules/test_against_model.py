@@ -1,6 +1,7 @@
 """Schedules against a model of plain dictionaries, with restarts, crashes and lost writes."""
 
 import os
+from collections import Counter
 from random import Random
 
 import pytest
@@ -13,7 +14,7 @@ from queueber.engine.integrity.check_store import check_store
 from queueber.engine.open import open_engine
 from queueber.errors import Unavailable
 from queueber.ids import IdSource
-from queueber.model import Missed, QueueSettings, Schedule
+from queueber.model import NO_OPTIONS, ItemOptions, Missed, QueueSettings, Schedule
 from tests.support.folders import copy_open_store, quick_folder, remove_folder
 from tests.support.operations import create_queue, delete_queue, sweep
 from tests.support.rig import START_MS, refuse_write
@@ -24,7 +25,7 @@ from tests.support.schedules import (
     remove_schedule,
     resume_schedule,
     run_schedule,
-    runs_in,
+    runs_with_options_in,
 )
 
 pytestmark = pytest.mark.slow
@@ -39,6 +40,7 @@ schedules = st.builds(
     st.sampled_from(QUEUES),
     st.sampled_from([b"", b"x"]),
     missed=st.sampled_from(Missed),
+    options=st.sampled_from([NO_OPTIONS, ItemOptions(1, (5,), 9)]),
 )
 
 
@@ -137,8 +139,8 @@ class SchedulesAgainstModel(RuleBasedStateMachine):
     @invariant()
     def the_same_runs_were_made(self) -> None:
         for queue in QUEUES:
-            found = sorted(runs_in(self.engine, queue))
-            assert found == sorted(self.model.added.get(queue, []))
+            found = runs_with_options_in(self.engine, queue)
+            assert Counter(found) == Counter(self.model.added.get(queue, []))
 
     @invariant()
     def the_same_schedules_are_there(self) -> None:

@@ -7,9 +7,17 @@ import pytest
 
 from queueber.db.records.keys import NEVER_MS
 from queueber.engine.integrity.check_store import check_store
-from queueber.limits import HOUR_MS, MINUTE_MS, SCHEDULE_RETRY_MS
-from queueber.model import Missed, QueueSettings, Schedule
-from tests.support.operations import configure_queue
+from queueber.limits import HOUR_MS, MIB, MINUTE_MS, SCHEDULE_RETRY_MS
+from queueber.model import (
+    FailOutcome,
+    ItemOptions,
+    ItemState,
+    Missed,
+    QueueSettings,
+    Schedule,
+    Stored,
+)
+from tests.support.operations import configure_queue, peek
 from tests.support.rig import QUEUE, START_MS, Rig
 from tests.support.schedules import put_schedule, remove_schedule, runs_in
 
@@ -121,3 +129,28 @@ def test_a_thousand_schedules_run_each_at_its_time(rig: Rig) -> None:
     found = [each for each in runs_in(rig.engine, QUEUE) if each[0] != "hourly"]
     assert len(found) == len({name for name, _ in found}) == 1000
     assert all(at_ms // MINUTE_MS % 60 == int(name[1:]) % 60 for name, at_ms in found)
+
+
+def test_items_have_what_the_schedule_says_and_expire_so_long_after_they_were_added(
+    rig: Rig,
+) -> None:
+    own = ItemOptions(1, (5,), 7000, expires_ms=MINUTE_MS)
+    put_schedule(rig.engine, replace(HOURLY, options=own), rig.now_ms)
+    rig.reopen()
+    rig.now_ms = HOUR + 9
+    rig.sweep_all()
+
+    ((item,), _) = peek(rig.engine, rig.queue, ItemState.READY, b"", 9, MIB)
+    assert (item.attempts_max, item.backoff_ms, item.timeout_ms) == (1, (5,), 7000)
+    assert item.expires_at_ms == HOUR + 9 + MINUTE_MS
+    assert rig.engine.schedules.describe(rig.store, "hourly").options == own
+    polled = rig.poll()
+    assert rig.fail(polled.ids, polled.lease_id) == [FailOutcome.DIED]
+
+
+def test_a_schedule_whose_options_change_has_changed_and_keeps_its_time(rig: Rig) -> None:
+    changed = replace(HOURLY, options=ItemOptions(1))
+
+    assert put_schedule(rig.engine, changed, rig.now_ms) == Stored.CHANGED
+    assert put_schedule(rig.engine, changed, rig.now_ms) == Stored.UNCHANGED
+    assert rig.engine.schedules.describe(rig.store, "hourly").next_at_ms == HOUR

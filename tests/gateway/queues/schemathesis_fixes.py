@@ -5,7 +5,7 @@ Only values that are right by themselves are changed; what is wrong is sent as i
 
 from typing import Any
 
-from queueber.limits import BATCH_NAME_BYTES_MAX, FILTER_CHARS_MAX, KEY_BYTES_MAX
+from queueber.limits import BATCH_NAME_BYTES_MAX, FILTER_CHARS_MAX, KEY_BYTES_MAX, WHEN_CHARS_MAX
 
 _ID_DIGITS = 32
 
@@ -15,13 +15,26 @@ def fix_queues(case: Any) -> None:
         _fix_where(case.query)
     if isinstance(case.body, dict) and case.path.endswith("/cancel"):
         _fix_cancel(case.body)
+    if isinstance(case.body, dict) and "/v1/schedules/" in case.path:
+        _fix_schedule(case.body)
 
 
 def _fix_where(query: dict[str, Any]) -> None:
-    """Filters have a grammar."""
+    """Filters have a grammar, and an address has a limit of its own."""
     text = query.get("where")
+    if isinstance(text, str) and len(text) > FILTER_CHARS_MAX:
+        query["where"] = "a" * (FILTER_CHARS_MAX + 1)
     if isinstance(text, str) and text and len(text) <= FILTER_CHARS_MAX:
         query["where"] = "a = 1".ljust(len(text))
+
+
+def _fix_schedule(body: dict[str, Any]) -> None:
+    """Times have a grammar, and zones are a list."""
+    when, zone = body.get("when"), body.get("zone")
+    if isinstance(when, str) and 0 < len(when) <= WHEN_CHARS_MAX:
+        body["when"] = "@daily"
+    if isinstance(zone, str) and zone:
+        body["zone"] = "UTC"
 
 
 def _fix_cancel(body: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from queueber.limits import (
     MIB,
     QUEUE_NAME_CHARS_MAX,
 )
-from queueber.model import Callback, Receipt, receipt_attributes
+from queueber.model import Callback, ItemOptions, Receipt, receipt_attributes
 from queueber.service.validate.callbacks import check_callback
 from queueber.service.validate.items import attributes_bytes
 
@@ -40,6 +40,7 @@ def test_what_is_at_its_limit_is_taken(callback: Callback) -> None:
     [
         (replace(CALLBACK, to=""), InvalidArgument, "to: '' is not a queue name"),
         (replace(CALLBACK, key="k" * (KEY_BYTES_MAX + 1)), InvalidArgument, "key: "),
+        (replace(CALLBACK, options=ItemOptions(-1)), InvalidArgument, "options.attemptsMax: -1"),
         (replace(CALLBACK, priority=10), InvalidArgument, "priority: 10 is too high"),
         (
             replace(CALLBACK, attributes={"n": "v" * (ATTRIBUTES_BYTES_MAX - OWN_BYTES)}),

@@ -7,7 +7,7 @@ import pytest
 
 from queueber.errors import InvalidArgument, QueueberError, ResourceExhausted
 from queueber.limits import ATTRIBUTES_MAX, SCHEDULE_BYTES_MAX, SCHEDULE_NAME_CHARS_MAX
-from queueber.model import Schedule
+from queueber.model import ItemOptions, Schedule
 from queueber.service.validate.schedules import check_schedule
 
 GOOD = Schedule("a.b-c_1", "0 3 * * *", "q", b"x", "Europe/Berlin", attributes={"a": "b"})
@@ -34,6 +34,7 @@ def test_a_good_one_passes() -> None:
             InvalidArgument,
             "attributes: there are 31; the limit for a schedule is 30",
         ),
+        ({"options": ItemOptions(-1)}, InvalidArgument, "options.attemptsMax: -1"),
         ({"contents": b"x" * 100}, ResourceExhausted, "have 102 bytes; the limit .* is 100"),
     ],
 )
