@@ -275,7 +275,7 @@ def test_only_what_is_published_may_be_large(address: str, path: str, field: int
     with Sluice(address) as sluice:
         for raw, wanted in ((small, False), (large, True)):
             method: Any = sluice.channel.stream_stream(path)
-            call = method(iter([raw]), timeout=SECONDS)
+            call = method(iter([raw]), timeout=SECONDS, wait_for_ready=True)
             try:
                 next(call, None)
                 call.cancel()
