@@ -125,6 +125,31 @@ def test_latest_begins_with_new_messages_until_the_group_has_acknowledged_one(
     again.cancel()
 
 
+def test_latest_begins_with_new_messages_also_where_others_were_deleted(
+    sluice: Sluice, client: queueber.Client, topic: str
+) -> None:
+    publish(sluice, topic, 4)
+    client.topic(topic).trim(start=2)
+    for number in (4, 5):
+        stream = sluice.subscribe(topic, consumer_id=f"c{number}", initial_position=LATEST)
+        stream.credit(1)
+        wait_consumer(client, topic, f"c{number}")
+        publish(sluice, topic, 1, first=number)
+        (found,) = stream.take(1)
+        assert found.payload == b"%d" % number
+        if number == 4:
+            stream.cancel()
+    stream.ack(found.message_id)
+    wait_cursor(client, topic, 6)
+    client.topic(topic).trim(start=6)  # what it has acknowledged is gone, and it goes on there
+    stream.cancel()
+    publish(sluice, topic, 1, first=6)
+    again = sluice.subscribe(topic, initial_position=LATEST)
+    again.credit(1)
+    assert again.payloads(1) == [b"6"]
+    again.cancel()
+
+
 def test_earliest_begins_at_the_first_message_and_later_where_the_group_is(
     sluice: Sluice, client: queueber.Client, topic: str
 ) -> None:
