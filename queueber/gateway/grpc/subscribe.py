@@ -32,6 +32,8 @@ _LARGE_BYTES = 128 * KIB
 """Messages of so many bytes take a millisecond to encode, and are encoded one at a time."""
 _TURN_MESSAGES = 64
 """So many small ones take about a millisecond; then others get a turn."""
+_OFFSET_MAX = (1 << 63) - 2
+"""The sequence after it is the last that the server takes."""
 _COPIES = 2
 """A message that is being sent is here, and another one is on its way from the server."""
 
@@ -64,8 +66,11 @@ async def place_of(topic: AsyncTopic, init: wire.SubscriptionInit, group: str) -
             cursor = log.first_offset if known is None else max(known.cursors)
             return Place({}, is_behind=cursor < log.next_offset)
         case wire.InitialPosition.OFFSET:
-            if not init.offset:
-                raise InvalidArgument("offset: it is 0; OFFSET begins after a sequence from 1 on")
+            if not 1 <= init.offset <= _OFFSET_MAX:
+                raise InvalidArgument(
+                    f"offset: it is {init.offset}; OFFSET begins after a sequence from 1 to "
+                    f"{_OFFSET_MAX}"
+                )
             found = await topic.find(sequence=init.offset + 1)
             # None has such a sequence yet. Where the topic ended before it was asked for one.
             at = log.next_offset if found is None else found[1]

@@ -184,7 +184,7 @@ def test_offset_begins_after_a_sequence_and_moves_the_cursor_with_an_ack_alone(
     stream.cancel()
 
 
-def test_offset_may_be_in_the_future_and_must_not_be_0(
+def test_offset_may_be_in_the_future_and_must_be_in_bounds(
     sluice: Sluice, client: queueber.Client, topic: str
 ) -> None:
     last = sluice.batch(topic, b"0").results[0].sequence
@@ -196,10 +196,14 @@ def test_offset_may_be_in_the_future_and_must_not_be_0(
     assert (found.payload, found.sequence) == (b"3", last + 3)
     stream.cancel()
 
-    status, text = sluice.subscribe(topic, initial_position=OFFSET).status()
-    assert (status, text) == (
-        INVALID, "offset: it is 0; OFFSET begins after a sequence from 1 on",
-    )  # fmt: skip
+    for wrong in (0, 2**63 - 1, 2**64 - 1):
+        assert sluice.subscribe(topic, initial_position=OFFSET, offset=wrong).status() == (
+            INVALID,
+            f"offset: it is {wrong}; OFFSET begins after a sequence from 1 to 9223372036854775806",
+        )
+    last = sluice.subscribe(topic, initial_position=OFFSET, offset=2**63 - 2)
+    last.done()
+    assert last.status() == (OK, "")
 
 
 def test_a_topic_of_several_partitions_has_no_order_to_subscribe_to(

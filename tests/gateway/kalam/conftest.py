@@ -12,6 +12,7 @@ import queueber
 from queueber.testing import ServerProcess, running_server
 from tests.support.callers import add_token, add_user
 from tests.support.http import Answered, GatewayProcess, running_gateway
+from tests.support.web_tokens import jwt_flags
 
 PASSWORD = "correct horse battery staple"
 ROLES = ("user", "service", "dba", "system")
@@ -63,7 +64,8 @@ def token(tokens_file: Path) -> str:
 
 @pytest.fixture(scope="module")
 def protected(tokens_file: Path, token: str) -> Iterator[ServerProcess]:
-    with running_server("--tokens-file", str(tokens_file)) as running:
+    web_tokens = jwt_flags(tokens_file.with_name("keys.json"))
+    with running_server("--tokens-file", str(tokens_file), *web_tokens) as running:
         yield running
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from queueber.clock import SystemClock
 from queueber.testing import ServerProcess, running_server
 from tests.gateway.kalam.conftest import PASSWORD, ROLES, Kalam
 from tests.support.callers import add_user, remove_entries
 from tests.support.http import running_gateway
+from tests.support.web_tokens import claims, sign
 
 NewTopic = Callable[..., str]
 CONSUME = "/v1/api/topics/consume"
@@ -42,6 +44,19 @@ def test_users_may_not_consume_and_all_others_may(
         assert answered.status == expected, (path, answered.body)
         if role == "user":
             assert answered.json["code"] == "FORBIDDEN"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [({}, 200), ({"roles": ["user"]}, 403), ({"exp": 1}, 401), ({"aud": "others"}, 401)],
+)
+def test_web_tokens_of_an_issuer_are_taken_as_well(
+    kalam: Kalam, new_topic: NewTopic, changes: dict[str, object], expected: int
+) -> None:
+    body = {"topic_id": new_topic(1), "start": "Earliest", "timeout_seconds": 0}
+    given = sign(claims(SystemClock().now_ms(), **changes))
+
+    assert kalam.ask(CONSUME, body, token=given).status == expected
 
 
 def test_a_login_says_who_the_user_is_and_until_when(kalam: Kalam) -> None:
