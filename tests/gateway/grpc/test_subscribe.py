@@ -201,9 +201,9 @@ def test_offset_may_be_in_the_future_and_must_be_in_bounds(
             INVALID,
             f"offset: it is {wrong}; OFFSET begins after a sequence from 1 to 9223372036854775806",
         )
-    last = sluice.subscribe(topic, initial_position=OFFSET, offset=2**63 - 2)
-    last.done()
-    assert last.status() == (OK, "")
+    highest = sluice.subscribe(topic, initial_position=OFFSET, offset=2**63 - 2)
+    highest.done()
+    assert highest.status() == (OK, "")
 
 
 def test_a_topic_of_several_partitions_has_no_order_to_subscribe_to(
