@@ -400,6 +400,14 @@ SQL_ANSWER_BYTES_MAX = 16 * MIB
 SQL_SECONDS_MAX = 30.0
 """How long the statements of one call may take together."""
 
+# --- gRPC -----------------------------------------------------------------------------------------
+
+GRPC_OPEN_STREAMS_MAX = 100
+"""Streams of health and reflection of one process of the gateway. Anybody may open them: they take
+no place of those that subscribe."""
+GRPC_REFLECTION_SECONDS_MAX = 60
+"""How long a stream of reflection may be open; a tool asks, and hangs up."""
+
 # --- Inside the server ----------------------------------------------------------------------------
 
 READY_WINDOW_ENTRIES = 1024

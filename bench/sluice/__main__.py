@@ -16,13 +16,14 @@ the result goes into docs/performance.md."""
 
 def main() -> int:
     parser = bench_parser(_DESCRIPTION)
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each run")
+    parser.add_argument("--runs", type=int, default=5, help="of each measurement, and starts")
     parser.add_argument("--backlog", type=int, default=500_000, help="messages nobody reads")
     parser.add_argument("--page", action="store_true", help="write docs/performance.md")
     arguments = parser.parse_args()
     with scratch(arguments.dir) as folder:
         about = machine(folder)
-        found = goals(folder, arguments.seconds, arguments.backlog)
+        found = goals(folder, arguments.seconds, arguments.runs, arguments.backlog)
     text = _rendered(found, about)
     stdout().print(text, markup=False)
     if arguments.page:

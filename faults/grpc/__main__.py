@@ -13,6 +13,7 @@ import queueber
 from faults.grpc.attacks import ATTACKS
 from faults.grpc.caller import Caller
 from faults.grpc.said import BIG, EMPTY, SMALL
+from faults.grpc.table import better_of, name_of, rendered, write
 from faults.grpc.tls_attacks import TLS_ATTACKS
 from faults.http.judge import judge
 from faults.http.task import Task
@@ -44,8 +45,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", help="only attacks whose name contains this")
     parser.add_argument("--tls", action="store_true", help="a port with TLS")
+    parser.add_argument("--page", action="store_true", help="write docs/reliability.md")
     options = parser.parse_args()
     known: dict[str, Callable[[Task], int]] = {**ATTACKS, **TLS_ATTACKS} if options.tls else ATTACKS
+    if options.page:
+        if options.only:
+            parser.error("--only: a page has all attacks; leave it out")
+        known = TLS_ATTACKS if options.tls else ATTACKS
     names = [name for name in known if not options.only or options.only in name]
     with ExitStack() as stack:
         flags, tls, certificate = FLAGS, None, None
@@ -59,18 +65,22 @@ def main() -> int:
         fill(server.address)
         print(f"{'attack':20} {'count':>8} {'before':>7} {'most':>7} {'quiet':>8} {'p99':>8}  "
               "verdict   (MB, ms)")  # fmt: skip
-        bad, attacked = 0, split_address(address)
+        attacked = split_address(address)
         with Caller(address, certificate) as caller:
-            for name in names:
-                bad += all(
+            verdicts = [
+                better_of(
                     judge(
                         gateway, caller, name, options.seconds, options.seed + at, known, attacked,
                         tls,
                     )
                     for at in range(_TRIES)
-                )  # fmt: skip
+                )
+                for name in names
+            ]  # fmt: skip
         print(f"the gateway ended with {gateway.stop()}")
-    return 1 if bad else 0
+    if options.page:
+        write(name_of(has_tls=options.tls), rendered(known, verdicts))
+    return 1 if any(each.wrong for each in verdicts) else 0
 
 
 if __name__ == "__main__":

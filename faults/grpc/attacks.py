@@ -195,7 +195,7 @@ def slow_readers(task: Task) -> int:
 
 
 def shut_windows(task: Task) -> int:
-    """As slow, and they say at once that they read nothing."""
+    """The same, with windows that are shut: they say at once that they read nothing."""
     count = 0
     with opened(task, 60, window_settings(0)) as connections:
         while not task.is_over():

@@ -13,6 +13,7 @@ import grpc
 from faults.grpc.frames import (
     DATA,
     END_HEADERS,
+    END_STREAM,
     HEADERS,
     PREFACE,
     WINDOW_UPDATE,
@@ -179,6 +180,35 @@ def many_waiting(task: Task) -> int:
     return count
 
 
+def refused_later(task: Task) -> int:
+    """Streams that begin as they should, and then say what no call may: all that they took must be
+    given back."""
+    count, gzipped, huge = 0, b"\1\0\0\0\1x", b"\0" + (1 << 24).to_bytes(4)
+    said = (
+        (path_of(b"Subscribe"), init(EMPTY, "refused")),
+        (_WATCH, b""),
+        (_REFLECTION, b"\x3a\0"),
+    )
+    with opened(task, 20) as connections:
+        while not task.is_over():
+            for connection in connections:
+                stream, (path, first) = odd(count), said[count % len(said)]
+                send(connection, _asked(stream, path, first))
+                match count % 4:
+                    case 0:
+                        send(connection, frame(DATA, 0, stream, gzipped))
+                    case 1:
+                        send(connection, frame(DATA, 0, stream, huge))
+                    case 2:
+                        send(connection, frame(DATA, END_STREAM, stream, gzipped[:1] + b"\0"))
+                    case _:
+                        send(connection, message(stream, bytes(16_000)) * 8 + gzipped)
+                read_some(connection)
+                count += 1
+            time.sleep(0.002)
+    return count
+
+
 STREAM_ATTACKS: dict[str, Callable[[Task], int]] = {
     "waits with ballast": waits_with_ballast,
     "unread answers": unread_answers,
@@ -187,4 +217,5 @@ STREAM_ATTACKS: dict[str, Callable[[Task], int]] = {
     "never acknowledges": never_acknowledges,
     "takes over": takes_over,
     "many waiting": many_waiting,
+    "refused later": refused_later,
 }

@@ -90,7 +90,7 @@ def main() -> int:
         with Caller(gateway.host_port) as caller:
             for name in names:
                 tries = (
-                    judge(gateway, caller, name, options.seconds, options.seed + at)
+                    judge(gateway, caller, name, options.seconds, options.seed + at).wrong
                     for at in range(_TRIES)
                 )
                 bad += all(tries)

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import isinf
 from random import Random
 from typing import Any, Protocol
@@ -52,6 +53,20 @@ def _run_attack(attack: Attack, task: Task) -> int:
     return int(count)
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    name: str
+    count: int
+    before_mb: float
+    most_mb: float
+    quiet_ms: float
+    """The p99 of the normal caller before the attack."""
+    harmed_ms: float
+    """The same during it."""
+    wrong: str
+    """Empty: nothing."""
+
+
 def judge(
     gateway: GatewayProcess,
     caller: Witness,
@@ -61,9 +76,8 @@ def judge(
     attacks: Mapping[str, Attack] = ATTACKS,
     address: Address | None = None,
     tls: TlsOptions | None = None,
-) -> str:
-    """Print what an attack did to the gateway's HTTP port, or another one; returns what is wrong
-    with it."""
+) -> Verdict:
+    """Print what an attack did to the gateway's HTTP port, or another one."""
     time.sleep(1)
     caller.take_p99_ms()
     time.sleep(2)
@@ -92,4 +106,4 @@ def judge(
         f"{harmed_ms:8.1f}  {', '.join(wrong) or 'ok'}",
         flush=True,
     )
-    return ", ".join(wrong)
+    return Verdict(name, count, peak.before, peak.most, quiet_ms, harmed_ms, ", ".join(wrong))

@@ -215,4 +215,5 @@ struct GroupRecord {
   queue @3 :Text;              # of a bridge: the name of the queue
   settings @4 :QueueRecord;    # of a shared group: leases, attempts, backoff; name and pause
   inFlightMax @5 :UInt64;      # of a shared group: messages that are leased at once
+  beganAt @6 :List(UInt64);    # of the others: the first cursor in each partition; empty: all 0
 }

@@ -12,10 +12,12 @@ from random import Random
 import grpc
 import pytest
 
+from faults.grpc import table
 from faults.grpc.__main__ import FLAGS, fill
 from faults.grpc.attacks import ATTACKS
 from faults.grpc.tls_attacks import TLS_ATTACKS
-from faults.http.task import Address, Task
+from faults.http.judge import Verdict
+from faults.http.task import Address, Attack, Task
 from faults.http.watch import Peak, Usage
 from queueber.config import split_address
 from queueber.testing import running_server
@@ -89,3 +91,28 @@ def test_the_gateway_goes_on_and_stays_small(plain: Attacked, name: str) -> None
 )
 def test_so_it_does_with_tls(encrypted: Attacked, name: str) -> None:
     _check(encrypted, name)
+
+
+@pytest.mark.parametrize(("has_tls", "attacks"), [(False, ATTACKS), (True, TLS_ATTACKS)])
+def test_the_page_tells_what_each_attack_does(has_tls: bool, attacks: dict[str, Attack]) -> None:
+    """Or run `python -m faults.grpc --page`."""
+    _, told, _ = table.between(table.PAGE.read_text(), table.name_of(has_tls=has_tls))
+    rows = [line.split(" | ")[:2] for line in told.splitlines()[2:]]
+
+    assert rows == [[f"| {name}", table.purpose(attack)] for name, attack in attacks.items()]
+
+
+def test_the_better_try_of_an_attack_is_shown() -> None:
+    def tried(harmed_ms: float, wrong: str = "") -> Verdict:
+        return Verdict("pings", 7, 80.0, 90.5, 2.0, harmed_ms, wrong)
+
+    found = [table.better_of(each) for each in (
+        [tried(70.0, "p99 35.0x"), tried(20.0), tried(90.0, "p99 45.0x")],
+        [tried(70.0, "p99 35.0x"), tried(60.0, "p99 30.0x")],
+    )]  # fmt: skip
+
+    rows = table.rendered(ATTACKS, found).splitlines()[2:]
+    assert rows == [
+        "| pings | nothing but pings and settings | 2.0 | 20.0 | 90 |",
+        "| pings | nothing but pings and settings | 2.0 | **60.0** (p99 30.0x) | 90 |",
+    ]

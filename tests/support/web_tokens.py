@@ -32,6 +32,12 @@ def write_key_file(file: Path, *algorithms: str) -> Path:
     return file
 
 
+def jwt_flags(file: Path) -> tuple[str, ...]:
+    """Of a server that takes them; the file is made."""
+    keys = str(write_key_file(file))
+    return "--jwt-keys-file", keys, "--jwt-audience", AUDIENCE, "--jwt-issuer", ISSUER
+
+
 def public_pem(algorithm: str) -> bytes:
     """What an attacker knows."""
     key = PRIVATE[algorithm].public_key()

@@ -67,7 +67,7 @@ group_settings = st.builds(
 group_infos = st.builds(
     GroupInfo,
     texts, group_settings, u64, u64, st.lists(u64, max_size=3), u64, u64, u64, u64,
-    st.lists(texts, max_size=3),
+    st.lists(texts, max_size=3), texts, st.booleans(),
 )  # fmt: skip
 
 

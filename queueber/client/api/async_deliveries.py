@@ -27,7 +27,11 @@ class AsyncDeliveries:
         return f"<AsyncDeliveries group={self._calls.terms.group!r} of {self._calls.topic_name!r}>"
 
     async def __aenter__(self) -> Self:
-        await wait_for_async(self._calls.open())
+        try:
+            await wait_for_async(self._calls.open())
+        except BaseException:
+            self._calls.close_soon()  # it may have been opened in the moment of a cancellation
+            raise
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:

@@ -28,7 +28,11 @@ class Deliveries:
         return f"<Deliveries group={self._calls.terms.group!r} of {self._calls.topic_name!r}>"
 
     def __enter__(self) -> Self:
-        wait_for(self._calls.open())
+        try:
+            wait_for(self._calls.open())
+        except BaseException:
+            self._calls.close_soon()  # it may have been opened in the moment of a cancellation
+            raise
         return self
 
     def __exit__(self, *exc_info: object) -> None:

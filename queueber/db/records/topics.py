@@ -109,6 +109,8 @@ class GroupRecord(NamedTuple):
     created_at_ms: int
     settings: GroupSettings = GroupSettings()
     paused_until_ms: int = 0
+    began_at: tuple[int, ...] = ()
+    """The first cursor in each partition, unless the group is shared; empty: 0 in all."""
 
 
 def group_key(topic_prefix: bytes, name: str) -> bytes:
@@ -128,6 +130,7 @@ def encode_group(record: GroupRecord) -> bytes:
         createdAtMs=record.created_at_ms,
         queue=settings.queue,
         inFlightMax=settings.in_flight_max,
+        beganAt=list(record.began_at),
     )
     leases = message.init("settings")
     leases.pausedUntilMs = record.paused_until_ms
@@ -140,7 +143,9 @@ def decode_group(value: bytes) -> GroupRecord:
     """Raises `IndexError` if it has a kind of a later version."""
     with storage.GroupRecord.from_bytes(value) as r:
         settings = GroupSettings(_KINDS[r.kind], r.queue, read_settings(r.settings), r.inFlightMax)
-        return GroupRecord(r.number, r.createdAtMs, settings, r.settings.pausedUntilMs)
+        return GroupRecord(
+            r.number, r.createdAtMs, settings, r.settings.pausedUntilMs, tuple(r.beganAt)
+        )
 
 
 def position_key(group_prefix: bytes, partition: int) -> bytes:

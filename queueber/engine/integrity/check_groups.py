@@ -56,8 +56,11 @@ class GroupsCheck:
             group = readable(decode_group, value)
             if group is None or readable(split_group_key, key) is None:
                 yield self._broken(f"the group {key[PREFIX_BYTES:]!r} cannot be read")
-            else:
-                self._groups[key[PREFIX_BYTES:]] = group
+                continue
+            self._groups[key[PREFIX_BYTES:]] = group
+            if len(group.began_at) > len(self._heads):
+                text = f"the group {key[PREFIX_BYTES:]!r} began in {len(group.began_at)} partitions"
+                yield self._broken(f"{text}; the topic has {len(self._heads)}")
         if count > GROUPS_MAX:
             yield self._broken(f"it has {count} groups; the limit is {GROUPS_MAX}")
 

@@ -65,11 +65,14 @@ def create_group(
         topics.check_bridge(topic, topics.queues.get(settings.queue))  # refused if there is none
     chosen = range(topic.partitions) if partition is None else [partition]
     offsets = {each: _start(tx, topic, each, position) for each in chosen}
-    group = Group(topic, name, GroupRecord(topics.take_number(tx), tx.now_ms, settings))
+    is_shared = settings.kind is GroupKind.SHARED
+    began_at = tuple(offsets.values()) if any(offsets.values()) and not is_shared else ()
+    record = GroupRecord(topics.take_number(tx), tx.now_ms, settings, began_at=began_at)
+    group = Group(topic, name, record)
     new[name] = group
     tx.batch.put(Family.GROUPS, group.key, encode_group(group.record))
     tx.after_write(topic.groups.__setitem__, name, group)
-    if settings.kind is GroupKind.SHARED:
+    if is_shared:
         shared_groups.put_positions(tx, group, offsets)
     else:
         for each, offset in offsets.items():
@@ -264,6 +267,17 @@ def group_info(reads: Reads, topic: TopicState, group: Group, now_ms: int) -> Gr
         leased,
         dead,
         stopped_by=group.bridge.stopped_by(waiting) if is_moving else "",
+        is_fresh=group.kind is GroupKind.ORDERED and _is_fresh(topic, group),
+    )
+
+
+def _is_fresh(topic: TopicState, group: Group) -> bool:
+    """Whether an ordered group has acknowledged nothing: its cursors are where they began, which
+    may be behind messages that were deleted before. A partition that was added begins at 0."""
+    began_at = group.record.began_at
+    return all(
+        cursor(topic, group, each) == (began_at[each] if each < len(began_at) else 0)
+        for each in range(topic.partitions)
     )
 
 

@@ -6,12 +6,14 @@ whether the server answers and takes writes.
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 from grpc_health.v1 import health_pb2
 
 from queueber.errors import QueueberError
 from queueber.gateway.app import Gateway
+from queueber.gateway.bounds import Bound
 from queueber.gateway.grpc.calls import first_of, parsed
 from queueber.gateway.grpc.http2.call import Call
 from queueber.gateway.grpc.http2.shared import Handler
@@ -37,20 +39,20 @@ class Health:
 
     def handlers(self, streams: Streams) -> dict[bytes, Handler]:
         return {
-            b"/grpc.health.v1.Health/Check": self._check,
-            b"/grpc.health.v1.Health/Watch": streams.counted(self._watch, "Watch"),
+            b"/grpc.health.v1.Health/Check": partial(self._check, streams.without_credential),
+            b"/grpc.health.v1.Health/Watch": streams.for_all(self._watch, "Watch"),
         }
 
-    async def _check(self, call: Call) -> None:
+    async def _check(self, bound: Bound, call: Call) -> None:
         try:
             status = self._statuses.get(_asked(first_of(call)).service)
-        except QueueberError as error:
+            if status is None:
+                call.finish(Status.NOT_FOUND, "service: there is none of that name")
+            elif not call.answer_now(raw := _Answer(status=status).SerializeToString()):
+                with bound.taken():  # until its caller reads
+                    await call.answer(raw)
+        except (QueueberError, Problem) as error:
             call.finish(*status_of(error))
-            return
-        if status is None:
-            call.finish(Status.NOT_FOUND, "service: there is none of that name")
-        else:
-            await call.answer(_Answer(status=status).SerializeToString())
 
     async def _watch(self, said: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         asked, told = _asked(await anext(said, b"")), None

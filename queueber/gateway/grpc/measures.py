@@ -34,7 +34,7 @@ class GrpcMeasures:
             registry=registry,
         ).labels(self._process)
         Gauge(
-            f"{PREFIX}_grpc_streams", "Open streams.", ("process",), registry=registry
+            f"{PREFIX}_grpc_streams", "Open streams of Subscribe.", ("process",), registry=registry
         ).labels(self._process).set_function(lambda: streams.used)  # fmt: skip
         self._counted: dict[tuple[str, Status], tuple[Counter, Histogram]] = {}
 

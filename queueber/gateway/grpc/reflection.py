@@ -6,6 +6,7 @@ from typing import Any
 from queueber.gateway.grpc.calls import parsed
 from queueber.gateway.grpc.http2.shared import Handler
 from queueber.gateway.grpc.streams import Streams
+from queueber.limits import GRPC_REFLECTION_SECONDS_MAX
 
 _VERSIONS = ("v1", "v1alpha")
 """Both have the same messages, and tools ask for the newer one first."""
@@ -27,7 +28,7 @@ def reflection_handlers(streams: Streams, service: str) -> dict[bytes, Handler]:
         async for answer in servicer.ServerReflectionInfo(requests(), None):
             yield answer.SerializeToString()
 
-    handler = streams.counted(describe, "ServerReflectionInfo")
+    handler = streams.for_all(describe, "ServerReflectionInfo", GRPC_REFLECTION_SECONDS_MAX)
     return {
         f"/grpc.reflection.{each}.ServerReflection/ServerReflectionInfo".encode(): handler
         for each in _VERSIONS

@@ -14,6 +14,7 @@ from queueber.gateway.grpc.statuses import OUR_FAULT, Status, status_of
 from queueber.gateway.grpc.subscribe import Stream
 from queueber.gateway.log import log
 from queueber.gateway.problems import Problem
+from queueber.limits import GRPC_OPEN_STREAMS_MAX
 
 METHOD = "Subscribe"
 
@@ -22,6 +23,10 @@ class Streams:
     def __init__(self, calls: Calls, bound: Bound) -> None:
         self._calls = calls
         self.bound = bound
+        self.without_credential = Bound(
+            "streams of health and reflection are open", GRPC_OPEN_STREAMS_MAX
+        )
+        """Of those that anybody may open: they take nobody's place in `bound`."""
         self._open: set[Stream] = set()
         self._is_stopping = False
 
@@ -60,17 +65,25 @@ class Streams:
         for stream in list(self._open):
             stream.end(Unavailable(STOPPING))
 
-    def counted(
-        self, handle: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]], name: str
+    def for_all(
+        self,
+        handle: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]],
+        name: str,
+        seconds_max: float | None = None,
     ) -> Handler:
-        """The handler of another method that answers with messages, as one of the open streams."""
+        """The handler of another method that answers with messages, and asks for no credential. It
+        ends a stream that is open for too long."""
 
-        async def counted(call: Call) -> None:
+        async def answer(call: Call) -> None:
             status, text = Status.OK, ""
             try:
-                with self.bound.taken():
-                    async for each in handle(_said(call)):
-                        await call.write(each)
+                with self.without_credential.taken():
+                    async with asyncio.timeout(seconds_max):
+                        async for each in handle(_said(call)):
+                            await call.write(each)
+            except TimeoutError:
+                status = Status.UNAVAILABLE
+                text = f"the stream was open for {seconds_max} seconds, the limit; open another"
             except (QueueberError, Problem) as error:
                 status, text = status_of(error)
             except Exception as error:  # noqa: BLE001  one stream fails, and the log says why
@@ -79,7 +92,7 @@ class Streams:
             finally:
                 call.finish(status, text)
 
-        return counted
+        return answer
 
 
 async def _said(call: Call) -> AsyncIterator[bytes]:

@@ -26,11 +26,14 @@ from queueber.gateway.grpc.http2.call import Call
 from queueber.gateway.grpc.measures import GrpcMeasures
 from queueber.gateway.grpc.names import DEFAULT_GROUP, check_topic_name
 from queueber.limits import ITEM_WIRE_BYTES, KIB, SECOND_MS
+from queueber.model import GroupInfo
 
 _LARGE_BYTES = 128 * KIB
 """Messages of so many bytes take a millisecond to encode, and are encoded one at a time."""
 _TURN_MESSAGES = 64
 """So many small ones take about a millisecond; then others get a turn."""
+_OFFSET_MAX = (1 << 63) - 2
+"""The sequence after it is the last that the server takes."""
 _COPIES = 2
 """A message that is being sent is here, and another one is on its way from the server."""
 
@@ -55,16 +58,19 @@ async def place_of(topic: AsyncTopic, init: wire.SubscriptionInit, group: str) -
         )
     (log,) = info.partitions
     match init.initial_position:
-        case wire.InitialPosition.EARLIEST:
-            return Place({}, is_behind=await _cursor(topic, group) < log.next_offset)
-        case wire.InitialPosition.LATEST:
-            cursor = await _cursor(topic, group)
-            if cursor:
-                return Place({}, is_behind=cursor < log.next_offset)
-            return Place({"start": "latest"})
+        case wire.InitialPosition.EARLIEST | wire.InitialPosition.LATEST as position:
+            known = await _group(topic, group)
+            is_new = known is None or known.is_fresh
+            if position == wire.InitialPosition.LATEST and is_new:
+                return Place({"start": "latest"})
+            cursor = log.first_offset if known is None else max(known.cursors)
+            return Place({}, is_behind=cursor < log.next_offset)
         case wire.InitialPosition.OFFSET:
-            if not init.offset:
-                raise InvalidArgument("offset: it is 0; OFFSET begins after a sequence from 1 on")
+            if not 1 <= init.offset <= _OFFSET_MAX:
+                raise InvalidArgument(
+                    f"offset: it is {init.offset}; OFFSET begins after a sequence from 1 to "
+                    f"{_OFFSET_MAX}"
+                )
             found = await topic.find(sequence=init.offset + 1)
             # None has such a sequence yet. Where the topic ended before it was asked for one.
             at = log.next_offset if found is None else found[1]
@@ -73,12 +79,12 @@ async def place_of(topic: AsyncTopic, init: wire.SubscriptionInit, group: str) -
             raise InvalidArgument(f"initial_position: {other} is none; the highest is 2")
 
 
-async def _cursor(topic: AsyncTopic, group: str) -> int:
-    """The offset of the next message of the group; 0 if it has acknowledged nothing."""
+async def _group(topic: AsyncTopic, group: str) -> GroupInfo | None:
+    """None: it does not exist yet."""
     try:
-        return max((await topic.describe_group(group)).cursors, default=0)
+        return await topic.describe_group(group)
     except NotFound:
-        return 0
+        return None
 
 
 class Stream:

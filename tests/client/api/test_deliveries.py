@@ -6,6 +6,7 @@ import pytest
 
 import queueber
 from queueber import errors
+from queueber.testing import ServerProcess
 
 
 def payloads(messages: list[queueber.Message]) -> list[bytes]:
@@ -128,6 +129,29 @@ def test_what_comes_while_they_are_closed_is_let_go(topic: queueber.Topic) -> No
         if "deliver_context" in repr(task.get_coro())
     ]
     assert of_server == []
+
+
+def test_a_program_that_is_cancelled_as_they_open_is_no_consumer(
+    server: ServerProcess, topic: queueber.Topic
+) -> None:
+    """Or it would be the group's consumer for as long as its connection lives."""
+
+    async def begin() -> None:
+        async with queueber.connect_async(server.address) as client:
+            found = client.topic(topic.name)
+            deliveries = found.deliveries("g")
+            opened = deliveries._calls.open()
+            deliveries._calls.open = lambda: opened  # type: ignore[method-assign]
+            entering = asyncio.ensure_future(deliveries.__aenter__())
+            opened.add_done_callback(lambda _: entering.cancel())  # in the moment of the answer
+            with pytest.raises(asyncio.CancelledError):
+                await entering
+            for _ in range(1000):
+                if not (await found.describe_group("g")).consumers:
+                    return
+            pytest.fail("it is the consumer")
+
+    asyncio.run(begin())
 
 
 def test_only_an_ordered_group_is_sought_in(topic: queueber.Topic) -> None:

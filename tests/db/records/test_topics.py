@@ -59,7 +59,7 @@ def test_a_topic_is_read_as_it_was_written(
 @given(kind=st.sampled_from(GroupKind), number=numbers, in_flight=offsets)
 def test_a_group_is_read_as_it_was_written(kind: GroupKind, number: int, in_flight: int) -> None:
     leases = QueueSettings(lease_ms=5, attempts_max=2, backoff_ms=(1, 2), isolation=False)
-    record = GroupRecord(number, 17, GroupSettings(kind, "queue", leases, in_flight), 18)
+    record = GroupRecord(number, 17, GroupSettings(kind, "queue", leases, in_flight), 18, (0, 7))
 
     assert decode_group(encode_group(record)) == record
 

@@ -27,6 +27,11 @@ def put_shared_group(d: TopicDamage, position: bytes) -> None:
     d.batch.put(Family.POSITIONS, queue_prefix(number) + position, encode_offset(7))
 
 
+def begin_elsewhere(d: TopicDamage) -> None:
+    group = d.topic("plain").groups["g"]
+    d.batch.put(Family.GROUPS, group.key, encode_group(group.record._replace(began_at=(1,) * 9)))
+
+
 def shared(d: TopicDamage) -> bytes:
     return d.topic("plain").groups["shared"].prefix
 
@@ -60,6 +65,7 @@ CASES = [
         {"I6", "I8"},
     ),
     TopicCase("I17", "a group has the number of another", lambda d: put_group(d, 1)),
+    TopicCase("I17", "a group began in partitions that there are not", begin_elsewhere),
     TopicCase("I17", "a group has a number that is to come", lambda d: put_group(d, 500)),
     TopicCase(
         "I17",

@@ -3,6 +3,8 @@
 import pytest
 
 from queueber.engine.topics import groups
+from queueber.engine.topics.group import Group
+from queueber.engine.topics.trim import trim_topic
 from queueber.errors import (
     AlreadyExists,
     FailedPrecondition,
@@ -176,6 +178,29 @@ def test_the_description_tells_the_lag_in_messages_and_in_age(rig: TopicRig) -> 
     rig.now_ms += 10
     info = groups.group_info(rig.store, rig.topic, group, rig.now_ms)
     assert (info.cursors, info.lag, info.lag_ms, info.paused_until_ms) == ([2, 1], 0, 0, 0)
+
+
+def test_a_group_is_fresh_until_it_acknowledges_also_behind_deleted_messages(
+    rig: TopicRig,
+) -> None:
+    def is_fresh(group: Group) -> bool:
+        return groups.group_info(rig.store, rig.topic, group, rig.now_ms).is_fresh
+
+    rig.publish(b"a", b"b", b"c", partition=0)
+    early = rig.create_group("early")
+    rig.run(trim_topic, rig.topic, 0, Position(Start.OFFSET, 2))
+    late = rig.create_group("late")
+    assert cursors(rig, "late") == [2, 0]
+    assert [is_fresh(each) for each in (early, late)] == [True, True]
+
+    rig.run(groups.acknowledge, rig.topic, early, 0, 2)  # of those that were deleted
+    rig.run(groups.acknowledge, rig.topic, late, 0, 3)
+    assert [is_fresh(each) for each in (early, late)] == [False, False]
+    rig.reopen()
+    found = [groups.get_group(rig.topic, name) for name in ("early", "late")]
+    assert [is_fresh(each) for each in found] == [False, False]
+    rig.run(groups.reset_group, rig.topic, found[1], None, Position(Start.EARLIEST))
+    assert is_fresh(found[1])
 
 
 def test_what_all_groups_acknowledged_is_known_if_the_topic_deletes_it() -> None:

@@ -17,12 +17,14 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 
 import queueber
 from faults.grpc.frames import PREFACE, SETTINGS, call, frame
+from queueber.clock import SystemClock
 from queueber.gateway.grpc import sluice_pb2 as wire
 from queueber.testing import ServerProcess, running_server
 from tests.support.callers import add_token, add_user
 from tests.support.certificates import HOSTS, new_authority
 from tests.support.grpc import SECONDS, Sluice, running_grpc
 from tests.support.http import running_gateway
+from tests.support.web_tokens import claims, jwt_flags, sign, unsigned
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -77,13 +79,33 @@ def test_reflection_shows_the_service_and_its_messages(address: str) -> None:
         ]  # fmt: skip
 
 
+def check_web_tokens(address: str) -> None:
+    """What JSON Web Tokens may do at a door whose server has the topics `orders` and `secret`."""
+    now_ms = SystemClock().now_ms()
+    for web_token in (sign(claims(now_ms)), sign(claims(now_ms), "RS256")):
+        with Sluice(address, authorization=f"Bearer {web_token}") as caller:
+            assert caller.publish("orders").sequence
+            stream = caller.subscribe("secret")
+            stream.done()
+            assert stream.status() == (grpc.StatusCode.OK, "")
+    only_reads = sign(claims(now_ms, roles=["reader"]))
+    with Sluice(address, authorization=f"Bearer {only_reads}") as caller:
+        assert refusal(caller.publish, "orders") is grpc.StatusCode.PERMISSION_DENIED
+        assert list(caller.topics()) == ["orders", "secret"]
+    forged = unsigned({"alg": "none"}, claims(now_ms))
+    for bad in (sign(claims(now_ms, exp=1)), sign(claims(now_ms, aud="others")), forged):
+        with Sluice(address, authorization=f"Bearer {bad}") as caller:
+            assert refusal(caller.publish, "orders") is grpc.StatusCode.UNAUTHENTICATED
+            assert caller.subscribe("orders").status()[0] is grpc.StatusCode.UNAUTHENTICATED
+
+
 def test_the_callers_credential_decides_as_it_does_for_http(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     admin, reader = add_token(file, "admin"), add_token(file, "reader")
     orders = add_token(file, "service", queues=(), topics=("orders",), name="orders")
     add_user(file, "ann", "a b:c", "admin")
     with (
-        running_server("--tokens-file", str(file)) as server,
+        running_server("--tokens-file", str(file), *jwt_flags(tmp_path / "keys")) as server,
         running_grpc(server.address) as (_, address),
     ):
         with queueber.connect(server.address, token=admin) as client:
@@ -108,6 +130,7 @@ def test_the_callers_credential_decides_as_it_does_for_http(tmp_path: Path) -> N
         with Sluice(address, authorization=f"Bearer {reader}") as caller:
             assert refusal(caller.publish, "orders") is grpc.StatusCode.PERMISSION_DENIED
             assert list(caller.topics()) == ["orders", "secret"]
+        check_web_tokens(address)
         person = "Basic " + base64.b64encode(b"ann:a b:c").decode()
         with Sluice(address, authorization=person) as caller:
             assert caller.publish("secret").sequence
@@ -275,7 +298,7 @@ def test_only_what_is_published_may_be_large(address: str, path: str, field: int
     with Sluice(address) as sluice:
         for raw, wanted in ((small, False), (large, True)):
             method: Any = sluice.channel.stream_stream(path)
-            call = method(iter([raw]), timeout=SECONDS)
+            call = method(iter([raw]), timeout=SECONDS, wait_for_ready=True)
             try:
                 next(call, None)
                 call.cancel()

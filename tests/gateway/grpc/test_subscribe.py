@@ -125,6 +125,31 @@ def test_latest_begins_with_new_messages_until_the_group_has_acknowledged_one(
     again.cancel()
 
 
+def test_latest_begins_with_new_messages_also_where_others_were_deleted(
+    sluice: Sluice, client: queueber.Client, topic: str
+) -> None:
+    publish(sluice, topic, 4)
+    client.topic(topic).trim(start=2)
+    for number in (4, 5):
+        stream = sluice.subscribe(topic, consumer_id=f"c{number}", initial_position=LATEST)
+        stream.credit(1)
+        wait_consumer(client, topic, f"c{number}")
+        publish(sluice, topic, 1, first=number)
+        (found,) = stream.take(1)
+        assert found.payload == b"%d" % number
+        if number == 4:
+            stream.cancel()
+    stream.ack(found.message_id)
+    wait_cursor(client, topic, 6)
+    client.topic(topic).trim(start=6)  # what it has acknowledged is gone, and it goes on there
+    stream.cancel()
+    publish(sluice, topic, 1, first=6)
+    again = sluice.subscribe(topic, initial_position=LATEST)
+    again.credit(1)
+    assert again.payloads(1) == [b"6"]
+    again.cancel()
+
+
 def test_earliest_begins_at_the_first_message_and_later_where_the_group_is(
     sluice: Sluice, client: queueber.Client, topic: str
 ) -> None:
@@ -159,7 +184,7 @@ def test_offset_begins_after_a_sequence_and_moves_the_cursor_with_an_ack_alone(
     stream.cancel()
 
 
-def test_offset_may_be_in_the_future_and_must_not_be_0(
+def test_offset_may_be_in_the_future_and_must_be_in_bounds(
     sluice: Sluice, client: queueber.Client, topic: str
 ) -> None:
     last = sluice.batch(topic, b"0").results[0].sequence
@@ -171,10 +196,14 @@ def test_offset_may_be_in_the_future_and_must_not_be_0(
     assert (found.payload, found.sequence) == (b"3", last + 3)
     stream.cancel()
 
-    status, text = sluice.subscribe(topic, initial_position=OFFSET).status()
-    assert (status, text) == (
-        INVALID, "offset: it is 0; OFFSET begins after a sequence from 1 on",
-    )  # fmt: skip
+    for wrong in (0, 2**63 - 1, 2**64 - 1):
+        assert sluice.subscribe(topic, initial_position=OFFSET, offset=wrong).status() == (
+            INVALID,
+            f"offset: it is {wrong}; OFFSET begins after a sequence from 1 to 9223372036854775806",
+        )
+    highest = sluice.subscribe(topic, initial_position=OFFSET, offset=2**63 - 2)
+    highest.done()
+    assert highest.status() == (OK, "")
 
 
 def test_a_topic_of_several_partitions_has_no_order_to_subscribe_to(

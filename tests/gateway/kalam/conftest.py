@@ -12,7 +12,7 @@ import queueber
 from queueber.testing import ServerProcess, running_server
 from tests.support.callers import add_token, add_user
 from tests.support.http import Answered, GatewayProcess, running_gateway
-from tests.support.web_tokens import AUDIENCE, ISSUER, write_key_file
+from tests.support.web_tokens import jwt_flags
 
 PASSWORD = "correct horse battery staple"
 ROLES = ("user", "service", "dba", "system")
@@ -64,11 +64,8 @@ def token(tokens_file: Path) -> str:
 
 @pytest.fixture(scope="module")
 def protected(tokens_file: Path, token: str) -> Iterator[ServerProcess]:
-    keys = write_key_file(tokens_file.with_name("keys.json"))
-    with running_server(
-        "--tokens-file", str(tokens_file), "--jwt-keys-file", str(keys),
-        "--jwt-audience", AUDIENCE, "--jwt-issuer", ISSUER,
-    ) as running:  # fmt: skip
+    web_tokens = jwt_flags(tokens_file.with_name("keys.json"))
+    with running_server("--tokens-file", str(tokens_file), *web_tokens) as running:
         yield running
 
 

@@ -119,14 +119,14 @@ class Call:
             self._held += len(data)
             self._messages.add(data)
         except CompressedMessage:
-            self.finish(Status.UNIMPLEMENTED, "request: it is compressed; send it plain")
+            self._stop(Status.UNIMPLEMENTED, "request: it is compressed; send it plain")
             return
         except LargeMessage as error:
             text = f"request: it has {error.size} bytes; the limit is {error.limit}"
-            self.finish(Status.RESOURCE_EXHAUSTED, text)
+            self._stop(Status.RESOURCE_EXHAUSTED, text)
             return
         except Problem as problem:
-            self.finish(*status_of(problem))
+            self._stop(*status_of(problem))
             return
         if is_last:
             self.close()
@@ -145,9 +145,14 @@ class Call:
             self._connection.begin(self)
             return
         if not self._messages.is_between:
-            self.finish(Status.INTERNAL, "request: its last message has no end")
+            self._stop(Status.INTERNAL, "request: its last message has no end")
             return
         self._wake_reader()
+
+    def _stop(self, status: Status, text: str) -> None:
+        """What the caller says is not taken: the call ends, and so does the handler."""
+        self.finish(status, text)
+        self._cancel()
 
     def _wake_reader(self) -> None:
         if self.task is None:
@@ -166,8 +171,8 @@ class Call:
         self._owed = 0
 
     async def read(self) -> bytes | None:
-        """The next message; None when the caller has closed its side."""
-        while (message := self.read_nowait()) is None and not self.is_closed:
+        """The next message; None when the caller has closed its side, or the call has ended."""
+        while (message := self.read_nowait()) is None and not (self.is_closed or self.is_over):
             self._reading = self._connection.loop.create_future()
             await self._reading
         return message
@@ -231,12 +236,17 @@ class Call:
         self._begin()
         await self._send(prefix(len(raw)), raw)
 
-    async def refuse(self) -> None:
-        """Answer what is no call of gRPC."""
-        head = frame(HEADERS, END_HEADERS, self.stream, plain_answer(self.refusal))
-        self._connection.answer(head)
-        await self._send(b"", _NO_GRPC)
-        self._connection.answer(frame(DATA, END_STREAM, self.stream))
+    def refuse(self) -> None:
+        """Answer what is no call of gRPC; nobody waits for a caller that takes no text."""
+        size = len(_NO_GRPC)
+        has_room = self._has_room(size)
+        flags = END_HEADERS if has_room else _END
+        sent = frame(HEADERS, flags, self.stream, plain_answer(self.refusal))
+        if has_room:
+            self.window -= size
+            self._connection.window -= size
+            sent += frame(DATA, END_STREAM, self.stream, _NO_GRPC)
+        self._connection.answer(sent)
         self._ended()
 
     async def _send(self, before: bytes, raw: bytes) -> None:
@@ -298,6 +308,9 @@ class Call:
     def abandon(self) -> None:
         """The caller has gone: so does the handler."""
         self._ended()
+        self._cancel()
+
+    def _cancel(self) -> None:
         if self.task is not None:
             self.task.cancel()
 
@@ -306,10 +319,10 @@ class Call:
             return
         self.is_over = True
         self._let_go(self._held)
+        self._lent = 0
         self._messages.clear()
         self.wake_writer()
         if self._reading is not None and not self._reading.done():
-            self.is_closed = True
             self._reading.set_result(None)
         self._connection.ended(self)
 

@@ -327,7 +327,10 @@ class Connection(asyncio.Protocol):
     def begin(self, call: Call) -> None:
         """Its first message is there, or there will be none."""
         self.shared.waiting.pop(call, None)
-        handling = call.refuse() if call.refusal else self._handler(call)
+        if call.refusal:
+            call.refuse()
+            return
+        handling = self._handler(call)
         if isinstance(handling, Coroutine):
             handling = self.loop.create_task(handling)
         call.task = handling

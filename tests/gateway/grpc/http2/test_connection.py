@@ -227,6 +227,12 @@ def test_what_is_no_grpc_is_told_so() -> None:
         heard = await peer.say(frame(HEADERS, END_HEADERS | END_STREAM, 1, plain))
         assert peer.fields(heard[0][3]) == {":status": "405"}
         assert data_of(heard, 1) == b"this port speaks gRPC\n"
+        # One that takes no text is not waited for.
+        peer = Peer()
+        await peer.greet({INITIAL_WINDOW_SIZE: 0})
+        heard = await peer.say(frame(HEADERS, END_HEADERS | END_STREAM, 1, plain))
+        assert [each[:2] for each in heard] == [(HEADERS, END_HEADERS | END_STREAM)]
+        assert peer.connection.calls.open == {}
 
     run(story)
 
