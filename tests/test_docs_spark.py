@@ -10,27 +10,12 @@ import pytest
 
 from queueber.testing import running_server
 from tests.support.examples import Examples
-from tests.support.spark_driver import why_no_spark
+from tests.support.spark_driver import WARM, why_no_spark
 from tests.support.spark_gateway import spark_gateway
 from tests.support.warm import warm_programs
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["docs/spark.md", "docs/how-to/spark-fan-out.md"]
-MODULES = (
-    "pandas",
-    "pyarrow",
-    "pyspark.daemon",
-    "pyspark.sql.streaming",
-    "pyspark.sql.worker.commit_data_source_write",
-    "pyspark.sql.worker.create_data_source",
-    "pyspark.sql.worker.plan_data_source_read",
-    "pyspark.sql.worker.write_into_data_source",
-    "pyspark.worker",
-    "queueber.cli.spark",
-    "queueber.spark",
-)
-"""What programs of Spark import, and the processes that it starts."""
-
 
 SECONDS_MAX = 240.0
 """Of an example, some of which start Spark more than once, on a machine that is busy."""
@@ -42,7 +27,7 @@ def test_examples_print_what_the_pages_show(tmp_path: Path) -> None:
     if reason := why_no_spark():
         pytest.skip(reason)
     with (
-        warm_programs(*MODULES) as programs,
+        warm_programs(*WARM) as programs,
         running_server() as server,
         spark_gateway(tmp_path, programs / "python") as (environment, stop),
     ):

@@ -8,8 +8,9 @@ from pyspark.sql import SparkSession
 
 import queueber
 from queueber.testing import ServerProcess, running_server
-from tests.support.spark_driver import spark_environment, why_no_spark
+from tests.support.spark_driver import WARM, spark_environment, why_no_spark
 from tests.support.spark_sink import Sink
+from tests.support.warm import warm_programs
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,17 +25,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """In this process, with two threads for tasks: one for all, for it takes seconds to start."""
+    """In this process, with two threads for tasks: one for all, for it takes seconds to start.
+
+    It starts a Python for each plan and each task, which are forks of one that has imported it all.
+    """
     from queueber.spark.source import QueueberDataSource
 
     folder = tmp_path_factory.mktemp("spark")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, warm_programs(*WARM) as programs:
         conf = {
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.python.filterPushdown.enabled": "true",
         }
         for name, value in spark_environment(folder, conf=conf).items():
             patch.setenv(name, value)
+        patch.setenv("PYSPARK_PYTHON", str(programs / "python"))
         session = SparkSession.builder.getOrCreate()
         session.sparkContext.setLogLevel("OFF")
         session.dataSource.register(QueueberDataSource)

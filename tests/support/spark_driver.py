@@ -55,6 +55,25 @@ QUICK: Mapping[str, str] = {
 }
 """What makes Spark start sooner, and keeps it on this machine."""
 
+WARM = (
+    "pandas",
+    "pyarrow",
+    "pyspark.daemon",
+    "pyspark.sql.streaming",
+    "pyspark.sql.streaming.python_streaming_source_runner",
+    "pyspark.sql.worker.commit_data_source_write",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.data_source_pushdown_filters",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.sql.worker.plan_data_source_read",
+    "pyspark.sql.worker.python_streaming_sink_runner",
+    "pyspark.sql.worker.write_into_data_source",
+    "pyspark.worker",
+    "queueber.cli.spark",
+    "queueber.spark.source",
+)
+"""What programs of Spark import, and the processes that it starts, for `warm_programs`."""
+
 
 @functools.cache
 def why_no_spark() -> str | None:
