@@ -153,8 +153,11 @@ def read_final_topics(
             ]
         )
     for name, group in cursors:
-        at = client.topic(name, must_exist=True).describe_group(group).cursors
-        final.cursors |= {(name, group, partition): each for partition, each in enumerate(at)}
+        info = client.topic(name, must_exist=True).describe_group(group)
+        final.cursors |= {
+            (name, group, partition): each for partition, each in enumerate(info.cursors)
+        }
+        final.fresh[name, group] = info.is_fresh
     return final
 
 

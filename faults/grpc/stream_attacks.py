@@ -183,29 +183,27 @@ def many_waiting(task: Task) -> int:
 def refused_later(task: Task) -> int:
     """Streams that begin as they should, and then say what no call may: all that they took must be
     given back."""
-    count, gzipped, huge = 0, b"\1\0\0\0\1x", b"\0" + (1 << 24).to_bytes(4)
-    said = (
-        (path_of(b"Subscribe"), init(EMPTY, "refused")),
-        (_WATCH, b""),
-        (_REFLECTION, b"\x3a\0"),
-    )
+    count, packed, huge = 0, b"\1\0\0\0\1x", b"\0" + (1 << 24).to_bytes(4)
     with opened(task, 20) as connections:
         while not task.is_over():
-            for connection in connections:
-                stream, (path, first) = odd(count), said[count % len(said)]
-                send(connection, _asked(stream, path, first))
-                match count % 4:
-                    case 0:
-                        send(connection, frame(DATA, 0, stream, gzipped))
-                    case 1:
-                        send(connection, frame(DATA, 0, stream, huge))
-                    case 2:
-                        send(connection, frame(DATA, END_STREAM, stream, gzipped[:1] + b"\0"))
-                    case _:
-                        send(connection, message(stream, bytes(16_000)) * 8 + gzipped)
+            begun = [odd(count + at) for at in range(len(connections))]
+            for connection, stream in zip(connections, begun, strict=True):
+                first = init(EMPTY, f"refused-{stream % 90}")
+                said = ((path_of(b"Subscribe"), first), (_WATCH, b""), (_REFLECTION, b"\x3a\0"))
+                send(connection, _asked(stream, *said[stream % len(said)]))
+                if stream % len(said) == 0:
+                    send(connection, message(stream, CREDITS))
+            time.sleep(0.03)  # their handlers begin
+            for connection, stream in zip(connections, begun, strict=True):
+                wrong = (
+                    frame(DATA, 0, stream, packed),
+                    frame(DATA, 0, stream, huge),
+                    frame(DATA, END_STREAM, stream, huge),
+                    message(stream, bytes(16_000)) * 8 + frame(DATA, 0, stream, packed),
+                )
+                send(connection, wrong[stream // 2 % len(wrong)])
                 read_some(connection)
-                count += 1
-            time.sleep(0.002)
+            count += len(connections)
     return count
 
 

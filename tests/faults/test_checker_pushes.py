@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from faults.history import TOPICS
+from faults.topics.calls import cursors
 from faults.topics.facts import TopicFacts
 from faults.topics.final import FinalPartition, FinalTopic, FinalTopics
 from faults.topics.pushes import moved, pushed, taken_over
@@ -122,3 +123,15 @@ def test_each_acknowledged_message_is_moved_once(there: list[str], told: str) ->
     found = moved(TopicFacts(Teller().history, final), "t", "g", {"there": there})
 
     assert "".join(each.text for each in found).partition("are there: ")[2] == told
+
+
+@pytest.mark.parametrize("operation", ["ack", "reset", ""])
+def test_a_group_is_fresh_unless_somebody_acknowledged_or_reset(operation: str) -> None:
+    teller = Teller()
+    if operation:
+        teller.call(1, operation, PLACE | {"offset": 2}, {"cursor": 2}, queue=TOPICS)
+    final = FinalTopics(fresh={("t", "g"): False, ("t", "other"): True})
+    wrong = [str(each) for each in cursors(TopicFacts(teller.history, final))]
+
+    told = "cursor: ('t', 'g'): is not fresh, and nobody asked for that"
+    assert wrong == ([] if operation else [told])

@@ -3,6 +3,7 @@
 How much others notice of it is measured by `python -m faults.grpc`.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.slow
 
 SECONDS, SECONDS_WITH_TLS = 0.5, 1.5
 GROWTH_MB_MAX = 400.0
+_STREAMS = "queueber_gateway_grpc_streams{"
 
 
 @dataclass(slots=True)
@@ -84,6 +86,21 @@ def _check(attacked: Attacked, name: str) -> None:
 @pytest.mark.parametrize("name", ATTACKS)
 def test_the_gateway_goes_on_and_stays_small(plain: Attacked, name: str) -> None:
     _check(plain, name)
+
+
+def test_streams_that_are_refused_later_give_their_places_back(plain: Attacked) -> None:
+    assert ATTACKS["refused later"](Task(plain.address, Random(7), SECONDS))
+
+    give_up_at = time.monotonic() + 20
+    while _streams(plain.gateway):
+        assert time.monotonic() < give_up_at, f"{_streams(plain.gateway)} streams are open"
+        time.sleep(0.02)
+
+
+def _streams(gateway: GatewayProcess) -> float:
+    told = gateway.ask("GET", "/metrics").body.decode()
+    (line,) = [each for each in told.splitlines() if each.startswith(_STREAMS)]
+    return float(line.split()[-1])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 import queueber
-from faults.grpc.said import init
+from faults.grpc.said import CREDITS, init
 from queueber.gateway.app import Gateway
 from queueber.gateway.bounds import Bound, Bounds
 from queueber.gateway.clients import ClientPool
@@ -99,7 +99,7 @@ REFUSED: dict[str, tuple[list[bytes], Status]] = {
 def test_a_stream_whose_later_message_is_refused_leaves_nothing(
     server: ServerProcess, client: queueber.Client, topic: str, later: list[bytes], status: Status
 ) -> None:
-    client.topic(topic).publish([b"m"])
+    client.create_topic(topic)
 
     def consumers() -> list[str]:
         return [name for each in client.topic(topic).groups() for name in each.consumers]
@@ -107,7 +107,7 @@ def test_a_stream_whose_later_message_is_refused_leaves_nothing(
     async def test(of: Rig) -> None:
         peer, streams = of.peer, of.streams
         await peer.greet()
-        await peer.say(peer.head(1), message(1, init(topic, "g")))
+        await peer.say(peer.head(1), message(1, init(topic, "g")), message(1, CREDITS))
         await of.until(lambda: len(consumers()) == 1)
         assert streams.bound.used == 1
 
