@@ -35,6 +35,7 @@ _ROWS = "rows_of"
 _FOREIGN = re.compile(r"\b(ENUM|BIGNUM|VARIANT|GEOMETRY|TIME WITH TIME ZONE)\b")
 """Types that Arrow does not have: their values would come as something else."""
 _QUOTED = re.compile(r"'[^']*'|" + r'"[^"]*"')
+_TOO_DEEP = "sql: is nested too deeply"
 _NAME_CHARS_MAX = 100
 """Of a column, in an error about it."""
 
@@ -163,7 +164,9 @@ def as_error(error: BaseException) -> QueueberError:
         case OSError() if "Out of Memory" in text:  # while values become those of Arrow
             return ResourceExhausted(NO_MEMORY)
         case RecursionError():
-            return InvalidArgument("sql: is nested too deeply")
+            return InvalidArgument(_TOO_DEEP)
+        case duckdb.ParserException() if "Max expression depth" in text:
+            return InvalidArgument(_TOO_DEEP)
         case duckdb.InternalException() | duckdb.FatalException():
             return InvalidArgument(f"values: the query engine fails: {_brief(told or text)}")
         case duckdb.Error():
