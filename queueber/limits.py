@@ -393,6 +393,8 @@ SQL_CHARS_MAX = 64 * KIB
 """Of the text of one call, which takes about 100 ms to parse."""
 SQL_STATEMENTS_MAX = 100
 SQL_PARAMS_MAX = 100
+SQL_LISTS_MAX = 16
+"""Lists in lists of a parameter."""
 SQL_ROWS_MAX = 10_000
 """Rows that one statement answers with."""
 SQL_ANSWER_BYTES_MAX = 16 * MIB

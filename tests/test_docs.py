@@ -307,6 +307,7 @@ def test_the_limits_of_sql_are_those_of_the_code() -> None:
             bounds.chars_max,
             bounds.statements_max,
             bounds.params_max,
+            limits.SQL_LISTS_MAX,
             bounds.rows_max,
             bounds.answer_bytes_max,
             bounds.seconds_max,

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 import click
@@ -124,6 +125,8 @@ def _to_json(value: Any) -> Any:
         case datetime() | date() | time():
             return value.isoformat()
         case Decimal():
+            return str(value)
+        case float() if not isfinite(value):  # no number of JSON
             return str(value)
         case list() | tuple():
             return [_to_json(each) for each in value]

@@ -6,9 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from queueber.errors import InvalidArgument
-
-_LISTS_MAX = 16
-"""Lists in lists."""
+from queueber.limits import SQL_LISTS_MAX
 
 
 def pack_parameter(number: int, value: object, lists: int = 0) -> object:
@@ -33,9 +31,9 @@ def pack_parameter(number: int, value: object, lists: int = 0) -> object:
         case date():
             return {"date": value.isoformat()}
         case list() | tuple():
-            if lists == _LISTS_MAX:
+            if lists == SQL_LISTS_MAX:
                 raise InvalidArgument(
-                    f"params: ${number} has lists in lists; the limit is {_LISTS_MAX} levels"
+                    f"params: ${number} has lists in lists; the limit is {SQL_LISTS_MAX} levels"
                 )
             return [pack_parameter(number, each, lists + 1) for each in value]
     raise InvalidArgument(

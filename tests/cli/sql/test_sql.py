@@ -47,6 +47,8 @@ def test_rows_are_json_or_comma_separated(cli: Cli, topic: str) -> None:
     row, message = map(json.loads, cli("sql", "--json", *shown).stdout.splitlines())
     assert (row["topic"], row["alias"], row["closed"]) == (topic, None, False)
     assert message == {"message": f"topic {topic} dropped"}
+    numbers = cli("sql", "--json", "-c", "SELECT 1/0 AS a, ['nan'::DOUBLE, 0.5] AS b").stdout
+    assert numbers == '{"a": "inf", "b": ["nan", 0.5]}\n', "JSON has no such numbers"
 
 
 def test_control_characters_of_values_do_not_reach_a_terminal(cli: Cli) -> None:

@@ -351,6 +351,13 @@ def test_paths_into_json_are_those_of_duckdb(run: Run, path: str, found: object)
     assert run(f"SELECT ({json}){path}").rows == [(found,)]
 
 
+def test_columns_of_one_name_are_numbered(run: Run) -> None:
+    found = run("SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS a, 5 AS b")
+
+    assert [each.name for each in found.columns] == ["a", "a_2", "a_1", "a_3", "b"]
+    assert len({each.name for each in run(f"SELECT 1{', 1' * 2000}").columns}) == 2001
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

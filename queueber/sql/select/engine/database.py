@@ -35,6 +35,7 @@ _ROWS = "rows_of"
 _FOREIGN = re.compile(r"\b(ENUM|BIGNUM|VARIANT|GEOMETRY|TIME WITH TIME ZONE)\b")
 """Types that Arrow does not have: their values would come as something else."""
 _QUOTED = re.compile(r"'[^']*'|" + r'"[^"]*"')
+_TOO_DEEP = "sql: is nested too deeply"
 _NAME_CHARS_MAX = 100
 """Of a column, in an error about it."""
 
@@ -112,20 +113,32 @@ class Database:
     def bind(self, statement: Statement) -> list[tuple[str, str]]:
         """The names and types of the answer's columns."""
         relation = self._connection.sql(statement.sql)
-        columns = [
-            (name, str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)
-        ]
-        for name, kind in columns:
+        names, kinds = _distinct(relation.columns), [str(kind) for kind in relation.types]
+        for name, kind in zip(names, kinds, strict=True):
             if foreign := _FOREIGN.search(_QUOTED.sub("", kind)):
                 raise InvalidArgument(
                     f"sql: column {name[:_NAME_CHARS_MAX]!r} is of type {foreign[0]}, which "
                     "cannot be answered with; cast it to VARCHAR"
                 )
-        return columns
+        return list(zip(names, kinds, strict=True))
 
     def run(self, statement: Statement) -> Iterator[pa.RecordBatch]:
         relation = self._connection.sql(statement.sql)
         yield from relation.to_arrow_reader(_ROWS_TOGETHER)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """`offset`, `offset_1`: rows are often read by the names of their columns."""
+    taken = set(names)
+    met: dict[str, int] = {}
+    found = []
+    for name in names:
+        number = met.get(name, -1) + 1
+        while number and f"{name}_{number}" in taken:
+            number += 1
+        met[name] = number
+        found.append(f"{name}_{number}" if number else name)
+    return found
 
 
 def _column(kind: str, name: str) -> str:
@@ -151,7 +164,9 @@ def as_error(error: BaseException) -> QueueberError:
         case OSError() if "Out of Memory" in text:  # while values become those of Arrow
             return ResourceExhausted(NO_MEMORY)
         case RecursionError():
-            return InvalidArgument("sql: is nested too deeply")
+            return InvalidArgument(_TOO_DEEP)
+        case duckdb.ParserException() if "Max expression depth" in text:
+            return InvalidArgument(_TOO_DEEP)
         case duckdb.InternalException() | duckdb.FatalException():
             return InvalidArgument(f"values: the query engine fails: {_brief(told or text)}")
         case duckdb.Error():
