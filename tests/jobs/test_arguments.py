@@ -1,6 +1,7 @@
 """Arguments and results of jobs: checked where they are sent, converted where they arrive."""
 
 import asyncio
+import pickle
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -330,6 +331,8 @@ def two_items(one: queueber.WorkItem, other: queueber.WorkItem) -> None: ...
         ({"backoff": []}, resize, "backoff: give 1 to 100 delays in seconds"),
         ({"backoff": [-1]}, resize, "backoff: -1 is outside"),
         ({}, dict, "x: <class 'dict'> does not say which arguments it has; wrap it in a function"),
+        ({"queue": "no spaces"}, resize, "queue: 'no spaces' is not a queue name; use 1 to 128"),
+        ({"queue": "x" * 129}, resize, "queue: 'xxxxx"),
         ({"queue": 3}, resize, "queue: 3 is not text; it must be str"),
     ],
 )
@@ -535,6 +538,22 @@ def test_the_loop_that_enqueues_does_not_wait_for_the_connection(
     run(main) if run is trio.run else run(main())
     (thread,) = threads
     assert thread is not threading.current_thread()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        queueber.JobDied("resize", "ValueError: no", 3),
+        queueber.JobGone("resize"),
+        queueber.HandlerTimeout(0.5),
+        queueber.Retry("busy", delay=5),
+    ],
+)
+def test_errors_of_jobs_may_go_to_other_processes(error: Exception) -> None:
+    """A pool of processes that gets one that cannot be unpickled hangs."""
+    copy = pickle.loads(pickle.dumps(error))
+
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
 
 
 def test_a_worker_needs_jobs(app: queueber.App) -> None:
