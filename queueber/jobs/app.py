@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload
 
 from queueber.client import Client, Queue, connect
 from queueber.client.arguments.moments import to_delay
-from queueber.client.transport.futures import wait_for_async
+from queueber.client.transport.futures import call_in_thread, wait_for_async
 from queueber.client.transport.identity import Token
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
@@ -165,7 +165,12 @@ class App(ScheduledJobs, Kinds):
 
     async def enqueue_async(self, job: Job[..., R], /, *args: Any, **arguments: Any) -> Handle[R]:
         """As `enqueue`, awaited, in asyncio or trio."""
-        queue, contents, options = self._prepare_add(job, args, arguments)
+        if self._client is None and self._elsewhere is None:
+            # It connects, which blocks.
+            prepared = await call_in_thread(self._prepare_add, job, args, arguments)
+        else:
+            prepared = self._prepare_add(job, args, arguments)
+        queue, contents, options = prepared
         results = self._readers.of(queue.name)
         mark = results.offset
         (item_id,) = await wait_for_async(queue.add_soon(contents, **options))

@@ -1,6 +1,7 @@
 """A kind of job: its function, the options it was declared with, and one call of it."""
 
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from queueber.client.arguments.values import to_number
 from queueber.errors import InvalidArgument
 from queueber.jobs.codec import NOTHING_OWN, Codec, Own, to_arguments
-from queueber.limits import ATTEMPTS_CEILING, DELAY_MS_MAX, SECOND_MS
+from queueber.limits import ATTEMPTS_CEILING, DELAY_MS_MAX, QUEUE_NAME_CHARS_MAX, SECOND_MS
 from queueber.worker.handlers.kinds import JobItem, Kind, NoHandler
 from queueber.worker.handlers.time_limit import to_timeout
 from queueber.worker.handlers.work_item import (
@@ -31,6 +32,8 @@ R = TypeVar("R")
 
 JOB_NAME_CHARS_MAX = 200
 BACKOFF_STEPS_MAX = 100
+
+_QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{QUEUE_NAME_CHARS_MAX}}}")
 
 RESERVED = (
     "after", "after_batch", "at", "attempts", "backoff", "batch", "delay", "expires", "key", "of",
@@ -59,6 +62,11 @@ def to_options(
         )
     if not isinstance(queue, str):
         raise InvalidArgument(f"queue: {queue!r} is not text; it must be str")
+    if not _QUEUE_NAME.fullmatch(queue):
+        raise InvalidArgument(
+            f"queue: {queue!r} is not a queue name; use 1 to {QUEUE_NAME_CHARS_MAX} letters, "
+            "digits, dots, dashes and underscores, all ASCII"
+        )
     own_attempts = (
         None if attempts is None else to_number("attempts", attempts, limit=ATTEMPTS_CEILING)
     )

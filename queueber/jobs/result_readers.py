@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Any
 from weakref import WeakValueDictionary
 
 from queueber.client import Client, Queue
@@ -47,6 +48,10 @@ class JobDied(Exception):
         self.error = error
         self.attempts = attempts
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It may go to another process, as from a pool of them."""
+        return type(self), (self.job, self.error, self.attempts)
+
 
 class JobGone(Exception):
     """There will be no result: the job is not in its queue any more, and has none. It was cancelled
@@ -61,6 +66,9 @@ class JobGone(Exception):
             "was deleted, or its worker keeps none"
         )
         self.job = job
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.job,)
 
 
 class Expected:

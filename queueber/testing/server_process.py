@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from queueber.client.arguments.values import to_ms
+from queueber.errors import InvalidArgument
 from queueber.testing.clock_link import ADVANCE_MS_MAX, ClockLink
 
 START_SECONDS_MAX = 30.0
@@ -119,7 +120,12 @@ class ServerProcess:
                 "the clock of this server cannot be moved; start it with "
                 "running_server(movable_clock=True)"
             )
-        length = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        try:
+            length = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise InvalidArgument(
+                f"advance: the lengths are not numbers of time: {error}"
+            ) from None
         ms = to_ms("advance", length, ADVANCE_MS_MAX - self.advanced_ms)
         self._clock.advance(ms)
         self.advanced_ms += ms
@@ -146,7 +152,7 @@ def _read_if_there(file: Path) -> str:
 
 @contextlib.contextmanager
 def running_server(
-    *options: str, data_dir: Path | None = None, movable_clock: bool = False
+    *options: str, data_dir: Path | str | None = None, movable_clock: bool = False
 ) -> Iterator[ServerProcess]:
     """A server on a free port of 127.0.0.1, in a temporary directory unless one is given.
 
@@ -157,7 +163,7 @@ def running_server(
         if data_dir is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="queueber-"))
             data_dir = Path(folder) / "data"
-        server = ServerProcess(data_dir, options, has_movable_clock=movable_clock)
+        server = ServerProcess(Path(data_dir), options, has_movable_clock=movable_clock)
         server.start()
         try:
             yield server

@@ -9,6 +9,8 @@ from dataclasses import replace
 from types import FrameType
 from typing import Protocol
 
+import sniffio
+
 from queueber.client.transport.identity import Token
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
@@ -230,12 +232,14 @@ def _make_run(settings: WorkerSettings, log: EventLogger) -> _Run:
 def _check_no_loop_runs() -> None:
     try:
         asyncio.get_running_loop()
+        call = "asyncio.to_thread(worker.run)"
     except RuntimeError:
-        return
-    raise RuntimeError(
-        "run() blocks and would block the running event loop; "
-        "use 'await asyncio.to_thread(worker.run)'"
-    )
+        try:
+            sniffio.current_async_library()
+        except sniffio.AsyncLibraryNotFoundError:
+            return
+        call = "trio.to_thread.run_sync(worker.run)"
+    raise RuntimeError(f"run() blocks and would block the running event loop; use 'await {call}'")
 
 
 @contextlib.contextmanager
@@ -264,4 +268,5 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # None: it is of a program in another language that runs this one.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -1,6 +1,9 @@
 """Arguments and results of jobs: checked where they are sent, converted where they arrive."""
 
+import asyncio
+import pickle
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -9,8 +12,10 @@ from typing import Any
 
 import msgspec
 import pytest
+import trio
 
 import queueber
+from queueber.jobs import app as app_module
 from queueber.jobs.codec import Own
 from queueber.jobs.job import Job
 from queueber.testing import inline
@@ -326,6 +331,8 @@ def two_items(one: queueber.WorkItem, other: queueber.WorkItem) -> None: ...
         ({"backoff": []}, resize, "backoff: give 1 to 100 delays in seconds"),
         ({"backoff": [-1]}, resize, "backoff: -1 is outside"),
         ({}, dict, "x: <class 'dict'> does not say which arguments it has; wrap it in a function"),
+        ({"queue": "no spaces"}, resize, "queue: 'no spaces' is not a queue name; use 1 to 128"),
+        ({"queue": "x" * 129}, resize, "queue: 'xxxxx"),
         ({"queue": 3}, resize, "queue: 3 is not text; it must be str"),
     ],
 )
@@ -507,6 +514,46 @@ def test_attributes_of_no_callback_have_no_receipt(attributes: dict[str, str]) -
         queueber.InvalidArgument, match="attributes: they are not those of the item"
     ):
         queueber.callback_receipt(attributes)
+
+
+@pytest.mark.parametrize("run", [asyncio.run, trio.run])
+def test_the_loop_that_enqueues_does_not_wait_for_the_connection(
+    app: queueber.App, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = app.job("resize")(resize)
+    threads = []
+
+    def connect(*_: Any, **__: Any) -> Any:
+        threads.append(threading.current_thread())
+        raise queueber.Unavailable("nobody listens")
+
+    monkeypatch.setattr(app_module, "connect", connect)
+
+    async def main() -> None:
+        with pytest.raises(queueber.InvalidArgument, match="expected `int`, got `str`"):
+            await app.enqueue_async(job, "x", "wide")
+        with pytest.raises(queueber.Unavailable, match="nobody listens"):
+            await app.enqueue_async(job, "x", 1)
+
+    run(main) if run is trio.run else run(main())
+    (thread,) = threads
+    assert thread is not threading.current_thread()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        queueber.JobDied("resize", "ValueError: no", 3),
+        queueber.JobGone("resize"),
+        queueber.HandlerTimeout(0.5),
+        queueber.Retry("busy", delay=5),
+    ],
+)
+def test_errors_of_jobs_may_go_to_other_processes(error: Exception) -> None:
+    """A pool of processes that gets one that cannot be unpickled hangs."""
+    copy = pickle.loads(pickle.dumps(error))
+
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
 
 
 def test_a_worker_needs_jobs(app: queueber.App) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import structlog
+import trio
 
 import queueber
 from queueber.testing import ServerProcess
@@ -136,8 +137,10 @@ def test_run_refuses_to_hold_up_a_loop() -> None:
     async def main() -> None:
         worker.run()
 
-    with pytest.raises(RuntimeError, match="would block the running event loop"):
+    with pytest.raises(RuntimeError, match=r"event loop; use 'await asyncio.to_thread\("):
         asyncio.run(main())
+    with pytest.raises(RuntimeError, match=r"event loop; use 'await trio.to_thread.run_sync\("):
+        trio.run(main)
 
 
 def test_a_wrong_queue_name_is_the_callers_fault(server: ServerProcess) -> None:

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import copy
+import threading
 import traceback
+from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import InvalidStateError as FutureIsDone
 from typing import Any, TypeVar
@@ -71,6 +73,20 @@ async def wait_for_async_up_to(future: "Future[T]", seconds: float) -> T | None:
     with trio.move_on_after(seconds):
         return await wait_for_async(future)
     return None
+
+
+async def call_in_thread(function: Callable[..., T], *arguments: Any) -> T:
+    """What a function that blocks returns, awaited in asyncio or in trio."""
+    future: Future[T] = Future()
+
+    def call() -> None:
+        try:
+            answer_future(future, function(*arguments))
+        except BaseException as error:  # noqa: BLE001  whoever waits gets it
+            fail_future(future, error)
+
+    threading.Thread(target=call, name="queueber-call", daemon=True).start()
+    return await wait_for_async(future)
 
 
 def ignore_outcome(future: "Future[Any]") -> None:

@@ -6,11 +6,14 @@ import traceback
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 from queueber.clock import seconds
 from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, OnFinished, Runner
 from queueber.worker.handlers.time_limit import Deadline, TimeLimit, stack_of_thread
 from queueber.worker.handlers.work_item import Failed, HeldLease, Outcome, Unfinished, WorkItem
+
+_cancelled_by_pool: "WeakSet[asyncio.Task[Any]]" = WeakSet()
 
 AsyncCall = Callable[[WorkItem], Coroutine[Any, Any, bytes | Failed]]
 
@@ -34,9 +37,9 @@ class CoroutineRunner(Runner):
         """With each item what cancels its handler: an asyncio task or a cancel scope of trio."""
 
     def cancel(self, lease: HeldLease | None = None) -> None:
-        for item, task in list(self._running.items()):
+        for item in list(self._running):
             if lease is None or item.lease is lease:
-                task.cancel()
+                self._cancel_running(item)
 
     def cancel_at_once(self) -> None:
         self._begins = False
@@ -94,7 +97,10 @@ class CoroutineRunner(Runner):
 
     def _cancel_item(self, item: WorkItem) -> None:
         if item in self._running:
-            self._running[item].cancel()
+            self._cancel_running(item)
+
+    def _cancel_running(self, item: WorkItem) -> None:
+        self._running[item].cancel()
 
 
 class AsyncioRunner(CoroutineRunner):
@@ -142,11 +148,23 @@ class AsyncioRunner(CoroutineRunner):
         task.add_done_callback(partial(self._ended, item))
         return task
 
+    def _cancel_running(self, item: WorkItem) -> None:
+        _cancelled_by_pool.add(self._running[item])
+        super()._cancel_running(item)
+
     def _ended(self, item: WorkItem, task: "asyncio.Task[bytes | Failed]") -> None:
         self._end(item, Unfinished.CANCELLED if task.cancelled() else task.result())
 
 
+def is_pools_cancellation(error: BaseException) -> bool:
+    """Whether the pool cancelled the handler. A handler may also raise CancelledError itself, or
+    cancel its own task: that is a failure, else its item would come back again and again."""
+    return (
+        isinstance(error, asyncio.CancelledError) and asyncio.current_task() in _cancelled_by_pool
+    )
+
+
 def is_cancellation(error: BaseException) -> bool:
-    """Whether the pool cancelled the handler. A handler may also raise CancelledError itself."""
+    """Whether the task was cancelled, by whomever."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

@@ -132,5 +132,5 @@ def _tasks(
 
         call = work_item.make_async_call(handler, *around, trio_runner.is_cancellation)
         return trio_runner.TrioRunner(call, settings.concurrency, on_finished, limit)
-    call = work_item.make_async_call(handler, *around, coroutine_runners.is_cancellation)
+    call = work_item.make_async_call(handler, *around, coroutine_runners.is_pools_cancellation)
     return coroutine_runners.AsyncioRunner(call, settings.concurrency, on_finished, limit)

@@ -40,6 +40,11 @@ class HandlerTimeout(Exception):
 
     def __init__(self, limit_seconds: float) -> None:
         super().__init__(f"the handler ran longer than {limit_seconds:g} s (its timeout)")
+        self.limit_seconds = limit_seconds
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It may go to another process, as from a pool of them."""
+        return type(self), (self.limit_seconds,)
 
 
 class HandlersStuck(RuntimeError):

@@ -5,6 +5,7 @@ again: whoever deleted it may not want it back, and it would lack its settings.
 """
 
 import asyncio
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ _MISSING_QUEUE_SECONDS = 1.0
 """Time between two polls of a queue that was deleted."""
 
 _LET_GO_SECONDS = 0.3, 1.5
-"""For how long others may lease what the pool has let go. Two that did so at once differ in it."""
+"""How often to look whether others lease what the pool has let go. Two that did so at once differ
+in it."""
 
 _FATAL_CODES = ("INVALID_ARGUMENT", "PERMISSION_DENIED", "UNAUTHENTICATED")
 """Errors that a retry does not help against."""
@@ -48,7 +50,7 @@ class Poller:
     held_unknown: Callable[[], int]
     """How many items the pool keeps because it does not know their kind."""
     let_go: Callable[[], bool]
-    """Release those that it has kept for a while. False: there are none."""
+    """Release all of them, if it has kept the first for a while. False: there are none."""
     source: str = ""
     """As `HeldLease.source`."""
 
@@ -131,8 +133,21 @@ class Poller:
                     return True
                 # Another worker may wait for what this one keeps: let it have all of them, and end.
                 if self.let_go():
-                    await asyncio.sleep(random.uniform(*_LET_GO_SECONDS))
+                    await self._leave_to_others()
                 return False
+
+    async def _leave_to_others(self) -> None:
+        """Wait as long as others lease what is ready."""
+        left = math.inf
+        while True:
+            await asyncio.sleep(random.uniform(*_LET_GO_SECONDS))
+            try:
+                ready = (await self.queue.stats()).ready
+            except QueueberError:
+                return  # the next poll meets it, too
+            if not ready or ready >= left:
+                return
+            left = ready
 
     async def _poll_while_full(self) -> None:
         """Have a second poll under way while polls bring all the items that they ask for."""

@@ -84,12 +84,12 @@ class UnknownKinds:
         return [item for item in taken if not item.is_lost]
 
     def withdraw_of(self, source: str) -> list[WorkItem]:
-        """Those of one queue that are due: see `Poller.let_go`."""
-        now_ms = self._clock.now_ms()
-        due = [each for each in self._kept if each[0] <= now_ms and each[1].source == source]
-        for each in due:
-            self._kept.remove(each)
-        return [item for _, item in due if not item.is_lost]
+        """All of one queue, once the first of them is due: see `Poller.let_go`."""
+        its = [each for each in self._kept if each[1].source == source]
+        if not its or its[0][0] > self._clock.now_ms():
+            return []
+        self._kept = deque(each for each in self._kept if each[1].source != source)
+        return [item for _, item in its if not item.is_lost]
 
     async def run(self, release: _Release) -> None:
         """Release them, without end."""

@@ -3,11 +3,14 @@
 import contextlib
 import signal
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from multiprocessing.connection import Connection, Pipe, wait
 from multiprocessing.reduction import ForkingPickler
 
 from queueber.client import connect
+from queueber.client.transport.futures import answer_future, fail_future
 from queueber.clock import SystemClock
 from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
@@ -75,9 +78,10 @@ class Supervisor:
         return sum_stats([slot.stats() for slot in self._slots])
 
     def run(self) -> None:
-        self._make_contact()
-        self.on_connected()
         try:
+            if not self._make_contact():
+                return
+            self.on_connected()
             while not self._is_over():
                 for slot in self._slots:
                     if self._is_vacant(slot) and slot.start_at_ms <= self._clock.now_ms():
@@ -96,11 +100,32 @@ class Supervisor:
         if self._failure is not None:
             raise self._failure
 
-    def _make_contact(self) -> None:
+    def _make_contact(self) -> bool:
         """Create the queue if it is missing. Processes that start later find it, or wait for it.
 
         They also wait for a server that restarts; one that is missing at the start is an error.
+        False: the worker was told to stop meanwhile.
         """
+        is_made, made = Pipe(duplex=False)
+        contact: Future[None] = Future()
+        contact.add_done_callback(lambda _: made.close())
+
+        def make() -> None:
+            try:
+                self._create_sources()
+                answer_future(contact, None)
+            except BaseException as error:  # noqa: BLE001  raised below
+                fail_future(contact, error)
+
+        threading.Thread(target=make, name="queueber-contact", daemon=True).start()
+        with is_made:
+            wait([is_made, self._received])
+        if not contact.done():
+            return False
+        contact.result()
+        return True
+
+    def _create_sources(self) -> None:
         settings = self._settings
         seconds = settings.connect_seconds
         with connect(

@@ -172,14 +172,22 @@ def test_a_coroutine_whose_lease_is_lost_is_cancelled(
 def test_a_coroutine_that_cancels_itself_fails(
     server: ServerProcess, queue: queueber.Queue
 ) -> None:
-    queue.add(b"x")
+    """Else its item, which is not charged, would come back to it again and again."""
+    queue.add([b"raises", b"cancels"])
 
-    async def handle(_: queueber.WorkItem) -> None:
-        raise asyncio.CancelledError
+    async def handle(item: queueber.WorkItem) -> None:
+        if item.contents == b"raises":
+            raise asyncio.CancelledError
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(3600)
 
-    stats = worker_of(server, queue, handler=handle).run(until="empty")
+    worker = worker_of(server, queue, handler=handle)
+    with running(worker, until="empty") as outcome:
+        stats = outcome.result(WAIT_SECONDS)
 
-    assert (stats.failed, stats.died, stats.refused) == (1, 1, 0)
+    assert (stats.failed, stats.died, stats.released) == (2, 2, 0)
 
 
 def test_items_of_a_lost_lease_that_no_handler_has_begun_are_dropped(

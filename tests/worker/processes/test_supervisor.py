@@ -109,6 +109,15 @@ def test_processes_that_die_soon_but_get_something_done_are_not_given_up(
     assert left_in(queue) == 0
 
 
+def test_a_worker_that_is_told_to_stop_while_it_looks_for_the_server_ends_at_once() -> None:
+    worker = queueber.Worker(
+        "127.0.0.1:1", handler=samples.double, processes=1, connect_timeout=3600, progress=False
+    )
+    worker.stop()
+
+    assert worker.run() == queueber.WorkerStats()
+
+
 def test_a_handler_that_cannot_be_sent_is_refused_at_once(
     server: ServerProcess, queue: queueber.Queue
 ) -> None:
