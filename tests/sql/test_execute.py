@@ -265,6 +265,8 @@ def test_consume_leases_no_more_than_the_answer_has_room_for(
     assert _leased(client, topic) == 4
     with pytest.raises(queueber.ResourceExhausted, match="more than 900 bytes"):
         asyncio.run(_executed(server, _consume(topic, 9), Bounds(answer_bytes_max=900)))
+    with pytest.raises(queueber.ResourceExhausted, match="more than 3000 bytes"):
+        asyncio.run(_executed(server, f"{text}; {text}", Bounds(answer_bytes_max=3000)))
     assert _leased(client, topic) == 4
 
 
