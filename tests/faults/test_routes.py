@@ -59,7 +59,8 @@ def test_after_kills_of_the_server_every_change_has_one_event(tmp_path: Path) ->
     assert told.kills == KILLS
     assert told.events > told.items > 0
     assert told.mirrored.keys() == {
-        "chosen, diff", "chosen, full", "chosen, key", "contents, full", "contents, key", "ends, key"
+        "chosen, diff", "chosen, full", "chosen, key", "contents, full", "contents, key",
+        "ends, key",
     }  # fmt: skip
 
 
