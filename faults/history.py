@@ -48,6 +48,10 @@ offset, contents, key, id, sequence, at_ms |
 | schemas | topic | schemas: each with version and offset |
 | delete_topic | topic | done |
 | close | topic | |
+| set_topic | topic | |
+| add_source | topic, queue, on, where, partition_by, payload, after (the last sequence before) | \
+done, up_to (the last sequence behind) |
+| drop_source | topic, queue, on (none: all), after | count, up_to |
 | ack | topic, group, partition, offset, subscription (if it is one's) | cursor |
 | reset | topic, group, partition, offset | |
 | create_group, resume_group | topic, group | |
@@ -58,7 +62,8 @@ offset, contents, key, id, sequence, at_ms |
 | pushed | topic, partition, group, subscription | messages, as those of a read |
 | together | topics, into (a queue), contents, ack | ids, published |
 
-It also has events of the server and its callers: `restart`, `clock_step` (ms) and `hang_up`
+It also has events of the server and its callers: `restart` (answer: sequence, the last one that is
+left, if it is known), `clock_step` (ms) and `hang_up`
 (leases: those that were bound to the connection; without that column, all bound leases of the
 client). Their outcome is ok once they are over.
 """

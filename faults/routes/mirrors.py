@@ -25,7 +25,6 @@ class FoundMessage(NamedTuple):
     partition: int
     offset: int
     sequence: int
-    at_ms: int
     key: str
     payload: bytes
     own: dict[str, str]
@@ -104,6 +103,7 @@ Matched = list[tuple[FoundMessage, Change]]
 
 def _match(changes: Sequence[Change], found: Sequence[FoundMessage]) -> tuple[Matched, list[str]]:
     """Each message with its change, the last ones first."""
+    commit_ends = _commit_ends(changes, found)
     left: dict[tuple[str, ...], list[Change]] = defaultdict(list)
     for change in sorted(changes, key=lambda change: change.event.sequence):
         left[_named(change.event)].append(change)
@@ -113,11 +113,26 @@ def _match(changes: Sequence[Change], found: Sequence[FoundMessage]) -> tuple[Ma
         known = left[_named(message)]
         while known and known[-1].event.sequence > message.sequence:
             known.pop()
-        if known and known[-1].event.at_ms == message.at_ms:
+        if known and message.sequence < commit_ends[known[-1].event.sequence]:
             matched.append((message, known.pop()))
         else:
             wrong.append(f"{message} did not happen, or is told twice")
     return matched, wrong
+
+
+def _commit_ends(changes: Sequence[Change], found: Sequence[FoundMessage]) -> dict[int, float]:
+    """For each message of the truth, by sequence: where another commit has begun. Commits without a
+    message that is found count as one with the next."""
+    ends: dict[int, float] = {}
+    next_begins, begins = inf, inf
+    of_truth = {change.event.sequence for change in changes}
+    for sequence in sorted({*of_truth, *(each.sequence for each in found)}, reverse=True):
+        if sequence in of_truth:
+            ends[sequence] = next_begins
+            begins = sequence
+        else:
+            next_begins = min(next_begins, begins)
+    return ends
 
 
 def _named(message: FoundMessage) -> tuple[str, ...]:

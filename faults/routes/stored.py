@@ -61,8 +61,8 @@ def _messages(partition: int, packed: PackedMessages) -> Iterator[FoundMessage]:
             else:
                 of_item[name] = value
         yield FoundMessage(
-            partition, packed.offset + at, packed.sequence + at, packed.at_ms, key.decode(),
-            payload, own, of_item,
+            partition, packed.offset + at, packed.sequence + at, key.decode(), payload, own,
+            of_item,
         )  # fmt: skip
 
 

@@ -230,6 +230,7 @@ class FaultyServer:
             self._step_clock(random.choice(_CLOCK_STEPS_MS))
         self._begin_life(left)
         self._choose_crash()
+        pending.answered(sequence=self.now.service.shell.engine.topics.sequences.last)
         self._recorder.end(pending, Outcome.OK)
 
     def _step_clock(self, ms: int) -> None:

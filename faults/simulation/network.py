@@ -37,6 +37,11 @@ class Connection:
         """Whether the client still waits for an answer."""
         return any(not answer.done() for answer in self._under_way)
 
+    @property
+    def last_sequence(self) -> int:
+        """That of the last message which the server has written, perhaps not for good."""
+        return self._server.service.shell.engine.topics.sequences.last
+
     async def call(self, verb: Verb) -> Any:
         """The server's answer. Raises its error, or `ConnectionLost`."""
         answer: asyncio.Future[Any] = self._network.loop.create_future()

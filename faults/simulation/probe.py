@@ -6,6 +6,7 @@ from queueber.db.families import Family
 from queueber.db.records.keys import due_upper_bound
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import NotFound
+from queueber.limits import LOOKAHEAD_RETRY_MS
 from queueber.service.service import Service
 
 
@@ -18,7 +19,9 @@ def waits_in_vain(service: Service, queue: QueueState, batches: tuple[str, ...])
         # Bound polls may have to wait: their connection may hold too many for a quarantined item.
         if waiter is not None and not waiter.future.done() and waiter.asked.connection is None:
             yield f"a poll waits, and {queue.counters.ready} items are ready"
-    if queue.counters.cap_dues and not is_due and _has_due_keys(service, queue, now_ms):
+    # A search that many deleted entries stop goes on so much later.
+    looked_at_ms = now_ms - LOOKAHEAD_RETRY_MS
+    if queue.counters.cap_dues and not is_due and _has_due_keys(service, queue, looked_at_ms):
         yield "tokens of cap keys are back, and nobody looks at them"
     for batch in batches:
         futures = service.shell.wakeups._futures.get((queue.queue_id, batch), {})

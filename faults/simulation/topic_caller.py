@@ -34,6 +34,7 @@ from queueber.model import (
     Together,
     TopicConfig,
     TopicSchema,
+    TopicSettings,
 )
 from queueber.service.service import Service
 from queueber.service.session import QueueHandle, Session
@@ -161,23 +162,45 @@ class TopicCaller(Contact):
     async def close(self, topic: str) -> None:
         await self.on_topic("close", topic, {}, lambda service, found: service.topics.close(found))
 
-    async def add_source(self, topic: str, source: Source) -> None:
+    async def set_topic(self, topic: str, settings: TopicSettings) -> None:
+        config = TopicConfig(settings, partitions=0)
         await self.on_topic(
-            "add_source",
+            "set_topic",
             topic,
-            {"queue": source.queue, "on": source.on.value},
-            lambda service, found: service.routes.add_source(found, source),
-            lambda done: {"done": [done]},
+            {},
+            lambda service, found: service.topics.configure_topic(topic, config, found.session),
         )
 
-    async def drop_source(self, topic: str, queue: str, on: On | None) -> None:
-        await self.on_topic(
+    async def add_source(self, topic: str, source: Source) -> bool:
+        """Whether it was answered."""
+        told = {
+            "queue": source.queue, "on": source.on.value, "where": source.where,
+            "partition_by": source.partition_by, "payload": source.payload.value,
+            "after": (await self.connected()).last_sequence,
+        }  # fmt: skip
+        done = await self.on_topic(
+            "add_source",
+            topic,
+            told,
+            lambda service, found: service.routes.add_source(found, source),
+            lambda done: {"done": [done], "up_to": self._last_sequence()},
+        )
+        return done is not None
+
+    async def drop_source(self, topic: str, queue: str, on: On | None) -> bool:
+        """Whether it was answered."""
+        after = (await self.connected()).last_sequence
+        count = await self.on_topic(
             "drop_source",
             topic,
-            {"queue": queue},
+            {"queue": queue, "on": on and on.value, "after": after},
             lambda service, found: service.routes.drop_source(found, queue, on),
-            lambda count: {"count": count},
+            lambda count: {"count": count, "up_to": self._last_sequence()},
         )
+        return count is not None
+
+    def _last_sequence(self) -> int:
+        return 0 if self._connection is None else self._connection.last_sequence
 
     async def create(
         self, topic: str, config: TopicConfig, first: Publication | None = None,

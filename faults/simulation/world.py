@@ -23,6 +23,7 @@ from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.network import ConnectionLost, Network
 from faults.simulation.reading import final_state
 from faults.simulation.roles import LEASES_MS, ROLES
+from faults.simulation.route_reading import check_rerouted
 from faults.simulation.route_roles import ROUTED, reroute
 from faults.simulation.schedule_reading import look_at_schedules
 from faults.simulation.schedule_roles import STEADY, TICKING, ScheduleCaller, Touched, reschedule
@@ -270,6 +271,7 @@ class World:
         for queue in QUEUES:
             facts = Facts(self.told.history.of(queue), self.told.final[queue], SLACK_MS)
             self.told.wrong += check_routed(engine, queue, ROUTED, now_ms, facts)
+        self.told.wrong += check_rerouted(engine, self.told.history, now_ms)
         group = final_group(service, plain, SHARED, server.session)
         self.told.final = {**self.told.final, f"{PLAIN}/{SHARED}": group}
         found = check_topics(self.told.history, final, self.told.final, _BRIDGES)

@@ -7,8 +7,11 @@ from queueber.db.families import Family
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue import changes, expire, purge
 from queueber.engine.queue.changes import Change, Moved
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.routes.events import EventLog, Gathered
 from queueber.engine.routes.queue_routes import QueueRoutes
+from queueber.engine.routes.route import Route
+from queueber.engine.routes.routes import Routes
 from tests.faults.planted_bugs import Bug, Patch
 
 
@@ -74,6 +77,41 @@ def tell_of_releases_of_other_items(patch: Patch) -> None:
     patch.setattr(QueueRoutes, "moved", mixed_up)
 
 
+def go_on_publishing_for_dropped_sources(patch: Patch) -> None:
+    def dropped(routes: Routes, places: list[Any]) -> None:
+        for place in places:
+            del routes._routes[place]
+
+    patch.setattr(Routes, "_dropped", dropped)
+
+
+def begin_with_an_added_source_at_the_next_one(patch: Patch) -> None:
+    added = Routes._added
+
+    def late(routes: Routes, place: Any, route: Route, queue: QueueState) -> None:
+        if len(routes._routes) < _ROUTES_AT_FIRST:
+            added(routes, place, route, queue)
+        else:
+            routes._routes[place] = route
+
+    patch.setattr(Routes, "_added", late)
+
+
+_ROUTES_AT_FIRST = 6
+
+
+def ignore_filters(patch: Patch) -> None:
+    patch.setattr(Route, "where", None)
+
+
+def choose_partitions_by_the_key_alone(patch: Patch) -> None:
+    patch.setattr(Route, "partition_text", lambda *_: None)
+
+
+def tell_contents_without_attributes(patch: Patch) -> None:
+    patch.setattr(Gathered, "has_room_for_attributes", lambda *_: False)
+
+
 ROUTE_BUGS: list[Bug] = [
     tell_of_purges_as_if_they_were_cancellations,
     tell_of_releases_of_other_items,
@@ -81,4 +119,9 @@ ROUTE_BUGS: list[Bug] = [
     publish_events_of_releases_twice,
     publish_events_in_a_second_write,
     keep_routes_in_memory_only,
+    go_on_publishing_for_dropped_sources,
+    begin_with_an_added_source_at_the_next_one,
+    ignore_filters,
+    choose_partitions_by_the_key_alone,
+    tell_contents_without_attributes,
 ]

@@ -22,9 +22,7 @@ def _told(
     said = {"queue": "q", "op": ons[change], "change": change, "id": item, "attempt": "1"}
     kind = own.pop("kind", "diff")
     body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    return FoundMessage(
-        0, offset, sequence, 1000 + sequence // 10, item, body, {**said, "payload": kind}, own
-    )
+    return FoundMessage(0, offset, sequence, item, body, {**said, "payload": kind}, own)
 
 
 def _added(contents: str, **attributes: str) -> dict[str, object]:
@@ -96,7 +94,7 @@ def test_a_filter_and_partitions_are_those_of_the_way() -> None:
         (MIRROR[:1] + MIRROR[2:], "'added' of item bbb"),
         (MIRROR[:-1], "is not told, as update was asked for"),
         ([*MIRROR, UPDATES[1]._replace(offset=4, sequence=43)], "is told twice"),
-        (_with(2, at_ms=999), "did not happen"),
+        (_with(1, sequence=43), "did not happen"),
         (_with(0, payload=b"2"), "has the payload full b'2'"),
         (_with(0, attributes={}), "has the payload full b'1'"),
         (_with(3, own=UPDATES[1].own | {"payload": "diff"}), "has the payload diff"),

@@ -30,8 +30,13 @@ class Event(NamedTuple):
     payload: bytes
     key: str
     attributes: Mapping[str, str]
-    partition_text: str
-    """What chooses its partition."""
+    digest: int | None = None
+    """Of what chooses its partition; None: the key does."""
+
+    def partition(self, partitions: int) -> int:
+        if self.digest is None:
+            return partition_of(self.key, partitions)
+        return self.digest % partitions
 
 
 class EventLog:
@@ -70,7 +75,7 @@ class EventLog:
                     [each.key for each in events],
                     [each.attributes for each in events],
                 ),
-                0 if total == 1 else [partition_of(e.partition_text, total) for e in events],
+                0 if total == 1 else [each.partition(total) for each in events],
             )
             places += [(topic, *each) for each in _first_offsets(published)]
         if places:

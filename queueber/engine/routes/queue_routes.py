@@ -13,6 +13,7 @@ from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.routes.events import Event, EventLog, Gathered, to_json
 from queueber.engine.routes.route import Route
+from queueber.engine.topics.append import digest_of
 from queueber.filters import RecordView
 from queueber.ids import ItemId, made_at_ms
 from queueber.limits import FILTER_CONTENTS_BYTES_MAX, MIB, PRIORITY_DEFAULT
@@ -144,12 +145,13 @@ class QueueRoutes:
         item: _Item,
         view: RecordView | None,
     ) -> None:
-        text: str | None = None
+        digest: int | None = None
         if route.looks_at_items:
             assert view is not None
             if route.where is not None and not route.where.matches(view):
                 return
-            text = route.partition_text(view) if route.partition_by else None
+            if route.partition_by and (text := route.partition_text(view)) is not None:
+                digest = digest_of(text)  # a text may be long, and events many
         shown_id = item.item_id.hex()
         own = {
             "queueber.queue": self._queue.name,
@@ -168,10 +170,7 @@ class QueueRoutes:
                 wanted = EventPayload.KEY
         payload, kind = _payload(gathered, wanted, told, item)
         own["queueber.payload"] = kind.value
-        event_key = item.key or shown_id
-        gathered.put(
-            route.topic_id, Event(payload, event_key, own, event_key if text is None else text)
-        )
+        gathered.put(route.topic_id, Event(payload, item.key or shown_id, own, digest))
 
     def _fields(self, told: _Told, item: _Item) -> dict[str, object]:
         """`ITEM_FIELDS`; those without a value are None."""

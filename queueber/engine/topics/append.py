@@ -23,7 +23,12 @@ from queueber.model import GroupKind, IdRuns, NewItems, NewMessages, Published
 
 def partition_of(key: str, partitions: int) -> int:
     """Where messages with a key go. Part of the protocol: never change it."""
-    return crc32(key.encode()) % partitions
+    return digest_of(key) % partitions
+
+
+def digest_of(key: str) -> int:
+    """What is left of a key, of whatever length, to choose the partition."""
+    return crc32(key.encode())
 
 
 def choose(messages: NewMessages, positions: Sequence[int]) -> NewMessages:

@@ -1,8 +1,11 @@
 """Every operation that changes items publishes one event for each, in the same write."""
 
+from dataclasses import replace
+
 import pytest
 
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.queue.add import add
 from queueber.engine.queue.cancel import cancel
 from queueber.engine.queue.complete import complete, complete_whole
 from queueber.engine.queue.expire import expire_leases
@@ -15,17 +18,24 @@ from queueber.engine.queue.remove import remove, remove_whole
 from queueber.engine.queue.settle import Outcomes
 from queueber.engine.topics.together import QueueStep, together
 from queueber.errors import FailedPrecondition, Unavailable
+from queueber.limits import HOUR_MS
 from queueber.model import (
+    Callback,
     EventPayload,
     GroupKind,
+    ItemOptions,
     ItemState,
     NewItems,
     NewMessages,
     On,
     Producer,
     Publication,
+    Schedule,
 )
-from tests.support.route_rig import RouteRig, of
+from tests.support.callbacks import when_complete
+from tests.support.operations import cancel_batch, cancel_key, configure_queue
+from tests.support.route_rig import QUEUE, RouteRig, of
+from tests.support.schedules import put_schedule
 
 
 def _fail(rig: RouteRig, error: str = "boom", delay_ms: int | None = None) -> bytes:
@@ -245,6 +255,60 @@ def test_bridged_messages_have_events_when_they_become_items(rig: RouteRig) -> N
         ("added", b"1"),
         ("added", b"2"),
     ]
+
+
+def test_items_of_schedules_and_callbacks_have_events(rig: RouteRig) -> None:
+    rig.route(On.INSERT, payload=EventPayload.FULL)
+    batch = rig.add(b"work", batch="b").ids
+    when_complete(rig.engine, rig.queue, "b", Callback(QUEUE, b"report"), rig.now_ms)
+    put_schedule(rig.engine, Schedule("hourly", "@hourly", QUEUE, b"tick"), rig.now_ms)
+    rig.run_on(rig.queue, remove, list(batch), [rig.lease().lease_id])
+    rig.sweep()
+    rig.now_ms += HOUR_MS
+    rig.sweep()
+
+    found = [(each.change, each.payload) for each in rig.events()]
+    assert found == [("added", b"work"), ("added", b"report"), ("added", b"tick")]
+    assert "queueber.schedule" in rig.events()[2].attributes
+
+
+def test_items_of_a_batch_or_key_that_are_cancelled_have_deletes(rig: RouteRig) -> None:
+    rig.route(On.DELETE)
+    ids = rig.add(b"1", b"2", b"3", keys=["", "", "k"], batch="b").ids
+    rig.add(b"4", keys=["other"])
+
+    assert cancel_key(rig.engine, rig.queue, "k", rig.now_ms)
+    cancel_batch(rig.engine, rig.queue, "b", ItemState.READY, b"", 10, rig.now_ms)
+
+    assert rig.changes() == [("cancelled", ids[2]), *of("cancelled", ids[:2])]
+
+
+def test_items_that_wait_or_that_nobody_takes_in_time_die_with_one_event(rig: RouteRig) -> None:
+    rig.route(payload=EventPayload.DIFF)
+    first = rig.add(b"1", options=[ItemOptions(expires_ms=100)]).ids[0]
+    second = rig.run_on(rig.queue, add, NewItems([b"2"], after=[first])).ids[0]
+    rig.now_ms += 100
+    rig.sweep()
+    rig.now_ms += 100
+    rig.sweep()
+
+    assert rig.changes() == [
+        ("added", first), ("added", second), ("dead", first), ("dead", second)
+    ]  # fmt: skip
+    states = [each.payload["state"] for each in rig.events()]
+    assert states[2:] == [["ready", "dead"], ["delayed", "dead"]]
+
+
+def test_letters_that_are_too_old_are_purged_with_an_event(rig: RouteRig) -> None:
+    rig.route(On.DELETE)
+    item = rig.add(b"x", options=[ItemOptions(attempts_max=1)]).ids[0]
+    _fail(rig)
+    settings = replace(rig.queue.settings, dead_age_ms=1000)
+    configure_queue(rig.engine, QUEUE, settings, rig.now_ms)
+    rig.now_ms += 2000
+    rig.sweep()
+
+    assert rig.changes() == [("dead", item), ("purged", item)]
 
 
 def test_a_write_that_the_store_refuses_has_neither_change_nor_event(

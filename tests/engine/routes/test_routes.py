@@ -8,6 +8,7 @@ import pytest
 
 from queueber.engine.queue.cancel import cancel
 from queueber.engine.queue.remove import remove
+from queueber.engine.routes.events import Event, Gathered
 from queueber.engine.topics.forks import fork
 from queueber.engine.topics.schemas import set_schema
 from queueber.errors import (
@@ -17,6 +18,7 @@ from queueber.errors import (
     NotFound,
     ResourceExhausted,
 )
+from queueber.ids import QueueId
 from queueber.limits import (
     ATTRIBUTES_BYTES_MAX,
     ATTRIBUTES_MAX,
@@ -152,6 +154,23 @@ def test_partitions_are_chosen_by_the_key_or_by_fields() -> None:
     texts = ["42", "ü", added.ids[2].hex(), "?"]
     assert [gone[each] for each in added.ids] == [crc32(t.encode()) % 4 for t in texts]
     rig.close()
+
+
+def test_events_do_not_hold_the_texts_that_chose_their_partitions(
+    rig: RouteRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, events = Gathered.put, list[Event]()
+
+    def noted(gathered: Gathered, topic: QueueId, event: Event) -> None:
+        events.append(event)
+        put(gathered, topic, event)
+
+    monkeypatch.setattr(Gathered, "put", noted)
+    rig.route(On.INSERT, partition_by="user")
+    rig.add(*[_json(user="x" * 50_000)] * 2)
+
+    assert len(events) == 2
+    assert all(len(repr(each)) < 1000 for each in events)
 
 
 def test_contents_that_are_too_large_for_a_message_leave_the_key(rig: RouteRig) -> None:
