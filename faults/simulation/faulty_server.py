@@ -213,7 +213,7 @@ class FaultyServer:
         if server.disk.is_dead or server.disk.was_full:
             return
         for queue in server.service.shell.engine.queues:
-            for wrong in waits_in_vain(server.service, queue, BATCHES):
+            for wrong in waits_in_vain(server, queue, BATCHES):
                 self._found_wrong(f"in vain: {wrong}")
 
     async def _restart(self) -> None:

@@ -89,6 +89,8 @@ class MemoryStore:
         self.loads_path = self.checkpoints_path = _NOWHERE
         self._entries = disk.now
         self._gives_up = gives_up
+        self.gave_up: set[tuple[Family, bytes]] = set()
+        """Where searches of `first_key` began that gave up."""
         self._snapshots: WeakSet[MemorySnapshot] = WeakSet()
         ensure_format(self, read_only=False)
 
@@ -108,6 +110,7 @@ class MemoryStore:
         self, family: Family, start: bytes, stop: bytes, *, skips_max: int
     ) -> bytes | None:
         if self._gives_up():
+            self.gave_up.add((family, start))
             raise ScanIncomplete
         found = self._entries[family].keys(start, stop)
         return found[0] if found else None

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 
+from faults.simulation.server import Server
 from queueber.db.families import Family
-from queueber.db.records.keys import due_upper_bound
+from queueber.db.records.keys import NEVER_MS, due_upper_bound, time_part
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import NotFound
 from queueber.limits import LOOKAHEAD_RETRY_MS
 from queueber.service.service import Service
 
 
-def waits_in_vain(service: Service, queue: QueueState, batches: tuple[str, ...]) -> Iterator[str]:
+def waits_in_vain(server: Server, queue: QueueState, batches: tuple[str, ...]) -> Iterator[str]:
+    service = server.service
     now_ms, agenda = service.shell.clock.now_ms(), service.shell.engine.agenda
     # The sweeper serves those whom a rate allows an item from this millisecond on.
     is_due = agenda.due_ms(queue.queue_id) <= now_ms
@@ -19,9 +21,7 @@ def waits_in_vain(service: Service, queue: QueueState, batches: tuple[str, ...])
         # Bound polls may have to wait: their connection may hold too many for a quarantined item.
         if waiter is not None and not waiter.future.done() and waiter.asked.connection is None:
             yield f"a poll waits, and {queue.counters.ready} items are ready"
-    # A search that many deleted entries stop goes on so much later.
-    looked_at_ms = now_ms - LOOKAHEAD_RETRY_MS
-    if queue.counters.cap_dues and not is_due and _has_due_keys(service, queue, looked_at_ms):
+    if agenda.due_ms(queue.queue_id) > _tokens_due_ms(server, queue, now_ms):
         yield "tokens of cap keys are back, and nobody looks at them"
     for batch in batches:
         futures = service.shell.wakeups._futures.get((queue.queue_id, batch), {})
@@ -29,9 +29,17 @@ def waits_in_vain(service: Service, queue: QueueState, batches: tuple[str, ...])
             yield f"a call waits for batch {batch}, which is complete"
 
 
-def _has_due_keys(service: Service, queue: QueueState, now_ms: int) -> bool:
-    stop = due_upper_bound(queue.prefix, now_ms)
-    return bool(service.shell.engine.store.scan(Family.CAP_DUE, queue.prefix, stop, 1))
+def _tokens_due_ms(server: Server, queue: QueueState, now_ms: int) -> int:
+    """When the sweeper has to look at the cap keys of a queue: now if tokens are back, but a little
+    later if it could not find out when they would be, see `look_ahead`. `NEVER_MS`: none are."""
+    store, counters, prefix = server.store, queue.counters, queue.prefix
+    stop = due_upper_bound(prefix, now_ms)
+    if not counters.cap_dues or not store.scan(Family.CAP_DUE, prefix, stop, 1):
+        return NEVER_MS
+    # It knows of no entry before the millisecond after that in which it looked.
+    low_ms = counters.cap_due_ms
+    has_given_up = (Family.CAP_DUE, prefix + time_part(low_ms)) in store.gave_up
+    return max(now_ms, low_ms - 1 + LOOKAHEAD_RETRY_MS) if has_given_up else now_ms
 
 
 def _is_complete(service: Service, queue: QueueState, batch: str) -> bool:
