@@ -13,14 +13,17 @@ from queueber.service.session import QueueHandle
 CAP_BY = "customer"
 CAP_KEYS = ("", "ann", "bob")
 """The values of that attribute; items with the first have none."""
+PLAIN = b"plain "
+"""How the contents of items begin that have nothing but contents."""
 
 
 class Caller(Contact):
     async def add(self, items: NewItems) -> Added | None:
         producer = items.producer
         # From the contents: an add that is repeated has the same.
-        cap_keys = [CAP_KEYS[sum(each) % len(CAP_KEYS)] for each in items.contents]
-        items = replace(items, attributes=[{CAP_BY: key} if key else {} for key in cap_keys])
+        cap_keys = [_cap_key(each) for each in items.contents]
+        if any(cap_keys):
+            items = replace(items, attributes=[{CAP_BY: key} if key else {} for key in cap_keys])
         arguments = {
             "contents": records.all_printed(items.contents),
             "keys": list(items.keys),
@@ -249,3 +252,7 @@ def _nothing(_: None) -> dict[str, Any]:
 def deliveries_of(polled: Polled) -> Sequence[int]:
     details = polled.details
     return details.deliveries or details.attempts or [1] * polled.count
+
+
+def _cap_key(contents: bytes) -> str:
+    return "" if contents.startswith(PLAIN) else CAP_KEYS[sum(contents) % len(CAP_KEYS)]

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 from typing import TypeAlias, TypeVar
 
-from faults.simulation.caller import Caller
+from faults.simulation.caller import PLAIN, Caller
 from faults.simulation.network import ConnectionLost
 from queueber.model import NO_OPTIONS, ItemOptions, ItemState, NewItems, Polled, Producer
 
@@ -55,6 +55,17 @@ async def produce(caller: Caller) -> None:
             # A producer that does not know the outcome of a call begins a new epoch.
             epoch, sequence = (epoch, sequence + 1) if is_known else (epoch + 1, 0)
         await caller.sleep_ms(random.choice([1, 10, 30]))
+
+
+async def produce_plainly(caller: Caller) -> None:
+    """Items with nothing but contents: the adds of several such callers share a write."""
+    number = 0
+    while not caller.rumours.is_over:
+        number += 1
+        await _add(
+            caller, NewItems([PLAIN + f"{caller.name}.{number}".encode()]), is_safe_to_repeat=False
+        )
+        await caller.sleep_ms(caller.random.choice([0.2, 10, 20]))
 
 
 async def _add(caller: Caller, items: NewItems, *, is_safe_to_repeat: bool) -> bool:

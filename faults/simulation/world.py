@@ -22,7 +22,7 @@ from faults.simulation.group_roles import GROUP_ROLES, REBORN, REBORN_QUEUE, bea
 from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.network import ConnectionLost, Network
 from faults.simulation.reading import final_state
-from faults.simulation.roles import LEASES_MS, ROLES
+from faults.simulation.roles import LEASES_MS, ROLES, produce_plainly
 from faults.simulation.route_reading import check_rerouted
 from faults.simulation.route_roles import ROUTED, reroute
 from faults.simulation.schedule_reading import look_at_schedules
@@ -136,6 +136,7 @@ class World:
             ROLES[name](self._caller(f"{name} {number}", random.choice(queues)))
             for number, name in enumerate(names)
         ]
+        callers += self._crowd(queues[0])
         if self._topics:
             callers += self._callers_of_topics()
             callers += self._callers_of_routes()
@@ -159,6 +160,11 @@ class World:
     def _caller(self, name: str, queue: str) -> Caller:
         random = Random(self._random.random())
         return Caller(name, queue, self._network, self._recorder, self._rumours, random)
+
+    def _crowd(self, queue: str) -> list[Awaitable[None]]:
+        """Callers whose adds are so plain that they share writes, in one history of four."""
+        count = Random(f"crowd of {self.told.seed}").choice([0, 0, 0, 4])
+        return [produce_plainly(self._caller(f"plain {each}", queue)) for each in range(count)]
 
     def _callers_of_topics(self) -> list[Awaitable[None]]:
         random = Random(self._random.random())
