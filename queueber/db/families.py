@@ -74,7 +74,11 @@ class Family(Enum):
         "what an item has of its own: attempts, backoff, time limit, expiry",
     )
     ITEM_EXPIRY = ("item_expiry", "queue, expires-at, id", "empty")
-    KEYS = ("keys", "queue, digest of the key", "id, forget-at")
+    KEYS = (
+        "keys",
+        "queue, digest of the key",
+        "id, forget-at; a byte more once its window is over, as long as the item may be there",
+    )
     PRODUCERS = (
         "producers",
         "queue, digest of the producer's id (, sequence)",
