@@ -7,7 +7,7 @@ from math import inf
 from typing import Any, TypeAlias
 
 from faults.final_state import FinalState
-from faults.history import Call, History
+from faults.history import ANY_STATE, Call, History
 
 ENDINGS = ("remove", "complete", "cancel")
 """Operations after which an item is gone."""
@@ -229,7 +229,7 @@ class Facts:
         return [
             call
             for call in self.by_operation["purge"]
-            if call.arguments["state"] in states and call.answer.get("count") != 0
+            if call.arguments["state"] in (*states, ANY_STATE) and call.answer.get("count") != 0
         ]
 
     def is_step_within(self, start_ms: float, stop_ms: float, *, forward: bool) -> bool:

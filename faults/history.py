@@ -20,7 +20,7 @@ deliveries |
 | fail | ids, leases, delays_ms (-1: the queue's) | outcomes (refused, retried, died) |
 | cancel | ids | done |
 | reschedule | ids, delays_ms (0: now) | done |
-| purge | state, batch (cancels those of it alone) | count |
+| purge | state (one, or "any"), batch (cancels those of it alone), key (the item of it) | count |
 | redrive | ids (none: all) | count |
 | receipt, wait_batch | batch | added, done, dead, live, complete |
 | read_results | reader | results ([offset, id, result] each) |
@@ -78,6 +78,8 @@ from typing import Any
 
 TOPICS = "topics"
 """The queue of calls about topics."""
+ANY_STATE = "any"
+"""Of a purge that may take an item in whatever state."""
 SCHEDULES = "schedules"
 """The queue of calls about schedules."""
 

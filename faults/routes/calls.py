@@ -65,8 +65,8 @@ def _check_named(words: dict[str, Counter[str]], facts: Facts) -> Iterator[str]:
             calls = named.get(item, ())
             least = sum(each.is_done is True and not _may_be_idle(each) for each in calls)
             most = sum(each.may_be_done for each in calls)
-            if word == "cancelled" and any(map(_is_of_batch, facts.by_operation["purge"])):
-                most += 1  # such a call says how many items of a batch it cancelled, not which
+            if word == "cancelled" and any(map(_is_cancel, facts.by_operation["purge"])):
+                most += 1  # such a call says how many items it cancelled, not which
             yield from _counted(item, word, found[item], least, most)
 
 
@@ -75,9 +75,9 @@ def _may_be_idle(named: Named) -> bool:
     return named.call.operation == "reschedule" and not named.detail
 
 
-def _is_of_batch(purge: Call) -> bool:
-    """Whether it is a call that cancelled items of a batch: to other rules that is a purge."""
-    return bool(purge.arguments.get("batch"))
+def _is_cancel(purge: Call) -> bool:
+    """Whether it is a call that cancelled items by their batch or key: to other rules a purge."""
+    return bool(purge.arguments.get("batch") or purge.arguments.get("key"))
 
 
 def _check_failures(words: dict[str, Counter[str]], facts: Facts) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _counted(item: str, word: str, found: int, least: int, most: int) -> Iterato
 
 def _check_many(words: dict[str, Counter[str]], facts: Facts) -> Iterator[str]:
     for word, operation in _OF_MANY.items():
-        calls = [each for each in facts.by_operation[operation] if not _is_of_batch(each)]
+        calls = [each for each in facts.by_operation[operation] if not _is_cancel(each)]
         found = words[word].total()
         told = sum(each.answer["count"] for each in calls if each.is_ok)
         if word == "purged":  # so is the end of those that were dead for too long

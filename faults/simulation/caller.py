@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from faults import records
+from faults.history import ANY_STATE
 from faults.simulation.contact import Contact
 from queueber.model import Added, Callback, ItemState, NewItems, Polled, Results
 from queueber.service.service import Service
@@ -162,6 +163,15 @@ class Caller(Contact):
             {"state": state.value, "limit": limit, "batch": batch},
             lambda service, queue: service.items.cancel_batch(queue, batch, state, b"", limit),
             lambda found: {"count": found[0]},
+        )
+
+    async def cancel_key(self, key: str) -> None:
+        """To the checker a purge as well, of one item in whatever state."""
+        await self.call(
+            "purge",
+            {"state": ANY_STATE, "key": key},
+            lambda service, queue: service.items.cancel_key(queue, key),
+            lambda done: {"count": int(done)},
         )
 
     async def redrive(self, ids: Sequence[bytes], limit: int) -> None:

@@ -5,6 +5,7 @@ no longer hold; operators take away what others are at work on.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import cycle
 from random import Random
 from typing import TypeAlias, TypeVar
 
@@ -17,6 +18,8 @@ T = TypeVar("T")
 BATCHES = ("one", "two", "three")
 FORGOTTEN_BATCH = "three"
 """The one that operators forget: the rules know more of the others."""
+KEYS = 8
+"""The keys that items have, if they have any."""
 LEASES_MS = (15, 40, 120)
 DELAYS_MS = (0, 0, 5, 30)
 OPTIONS = (
@@ -45,7 +48,7 @@ async def produce(caller: Caller) -> None:
             contents,
             delays_ms=_maybe(random, [random.choice(DELAYS_MS) for _ in contents]),
             priorities=_maybe(random, [random.choice([1, 5, 9]) for _ in contents]),
-            keys=[f"key {random.randrange(8)}" for _ in contents] if has_keys else (),
+            keys=[f"key {random.randrange(KEYS)}" for _ in contents] if has_keys else (),
             batch=random.choice(["", *BATCHES]),
             producer=Producer(caller.name, epoch, sequence + 1) if is_numbered else None,
             options=_maybe(random, [random.choice(OPTIONS) for _ in contents]),
@@ -156,6 +159,7 @@ async def _insist(caller: Caller, report: Callable[[], Awaitable[None]]) -> None
 
 async def operate(caller: Caller) -> None:
     random, items = caller.random, caller.rumours.items
+    by_key = cycle([True, False, False])
     while not caller.rumours.is_over:
         await caller.sleep_ms(random.choice([5, 25]))
         some = random.sample(items, min(len(items), random.randint(1, 3)))
@@ -163,6 +167,8 @@ async def operate(caller: Caller) -> None:
             match random.choice(
                 ["cancel", "purge", "redrive", "redrive", "pause", "receipt", "forget", "later"]
             ):
+                case "cancel" if some and bool(next(by_key)):
+                    await caller.cancel_key(f"key {some[0][-1] % KEYS}")
                 case "cancel" if some:
                     await caller.cancel(some)
                 case "later" if some:

@@ -7,6 +7,8 @@ from queueber.db.records import callbacks as records
 from queueber.db.records.waits import Wait, decode_wait
 from queueber.engine.flow.callbacks import QueueCallbacks
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.queue.cancel import cancel_key
+from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.records.batches import Batches
 from queueber.engine.records.callbacks import Callbacks
 from queueber.model import NO_OPTIONS
@@ -77,7 +79,16 @@ def store_nothing_of_what_the_item_of_a_callback_has_of_its_own(patch: Patch) ->
     patch.setattr("queueber.engine.records.callbacks.encode_callback", without)
 
 
+def deny_that_an_item_was_cancelled_by_its_key(patch: Patch) -> None:
+    def denied(tx: QueueTx, key: str) -> bool:
+        cancel_key(tx, key)
+        return False
+
+    patch.setattr("queueber.service.items.cancel_key", denied)
+
+
 FLOW_BUGS: tuple[Bug, ...] = (
+    deny_that_an_item_was_cancelled_by_its_key,
     store_nothing_of_what_the_item_of_a_callback_has_of_its_own,
     let_go_at_the_first_end,
     note_no_end_of_items_that_are_removed,
