@@ -157,7 +157,7 @@ def read_final_topics(
         final.cursors |= {
             (name, group, partition): each for partition, each in enumerate(info.cursors)
         }
-        final.fresh[name, group] = info.is_fresh
+        final.untouched[name, group] = info.is_untouched
     return final
 
 

@@ -108,17 +108,33 @@ def _move(
     batch: list[queueber.Received],
     lease: queueber.Lease,
 ) -> None:
+    """Recorded as a call for each thing that it does; the rules then hold for each alone."""
     pairs = list(zip(batch, lease, strict=True))
-    with recorder.call(
-        name,
-        "complete",
-        STEPS,
-        **records.under_lease([item.id for _, item in pairs], lease.id),
-        results=[printed(message.payload) for message, _ in pairs],
-    ) as told:
+    ends = {message.partition: message.offset + 1 for message in batch}
+    with contextlib.ExitStack() as recorded:
+        told = recorded.enter_context(
+            recorder.call(
+                name,
+                "complete",
+                STEPS,
+                **records.under_lease([item.id for _, item in pairs], lease.id),
+                results=[printed(message.payload) for message, _ in pairs],
+            )
+        )
+        acks = [
+            recorded.enter_context(
+                recorder.call(
+                    name, "ack", TOPICS, topic=MESSAGES, group=MOVERS, partition=partition,
+                    offset=end,
+                )
+            )
+            for partition, end in ends.items()
+        ]  # fmt: skip
         with client.together() as step:
             for message, item in pairs:
                 step.ack(message)
                 step.complete(item, message.payload)
             step.publish(MOVED, [message.payload for message, _ in pairs])
         told.answered(done=[True] * len(pairs))
+        for ack, end in zip(acks, ends.values(), strict=True):
+            ack.answered(cursor=end)

@@ -11,7 +11,7 @@ from faults.simulation.topic_roles import DEDUP_WINDOW_MS
 from faults.topics.final import FinalPartition, FinalSchema, FinalTopic, FinalTopics
 from faults.topics.settled import place_id
 from queueber.db.records import blocks
-from queueber.engine.topics.groups import cursor, is_fresh
+from queueber.engine.topics.groups import cursor, is_untouched
 from queueber.engine.topics.read import read
 from queueber.engine.topics.schemas import find_schema, list_schemas
 from queueber.engine.topics.shared_groups import SharedGroup
@@ -34,7 +34,7 @@ def final_topics(service: Service) -> FinalTopics:
         final.topics[name] = _topic(service, topic, now_ms)
         for group in topic.groups.values():
             if group.kind is GroupKind.ORDERED:
-                final.fresh[name, group.name] = is_fresh(topic, group)
+                final.untouched[name, group.name] = is_untouched(topic, group)
                 for partition in range(topic.partitions):
                     place = (name, group.name, partition)
                     final.cursors[place] = cursor(topic, group, partition)

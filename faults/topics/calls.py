@@ -96,17 +96,17 @@ def cursors(facts: TopicFacts) -> Iterator[Violation]:
     for call in facts.by_operation["together"]:
         if ack := call.given("ack"):
             asked[ack[0], ack[1], ack[2]].append((call.began_ms, ack[3]))
-    yield from _freshness(facts, {cursor[:2] for cursor in asked})
+    yield from _untouched(facts, {cursor[:2] for cursor in asked})
     for cursor, calls in told.items():
         yield from _gone_on(cursor, calls, asked[cursor])
         yield from _gone_back(facts, cursor, calls, resets[cursor])
 
 
-def _freshness(facts: TopicFacts, moved: set[tuple[str, str]]) -> Iterator[Violation]:
+def _untouched(facts: TopicFacts, moved: set[tuple[str, str]]) -> Iterator[Violation]:
     """A group that nobody acknowledged for, or reset, says so."""
-    for group, is_fresh in facts.final.fresh.items():
-        if not is_fresh and group not in moved:
-            yield Violation("cursor", str(group), "is not fresh, and nobody asked for that")
+    for group, is_untouched in facts.final.untouched.items():
+        if not is_untouched and group not in moved:
+            yield Violation("cursor", str(group), "is not untouched, and nobody asked for that")
 
 
 def _cursor(call: Call) -> Cursor:

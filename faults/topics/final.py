@@ -47,5 +47,5 @@ class FinalTopics:
     topics: dict[str, FinalTopic] = field(default_factory=dict)
     cursors: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """By topic, group and partition."""
-    fresh: dict[tuple[str, str], bool] = field(default_factory=dict)
+    untouched: dict[tuple[str, str], bool] = field(default_factory=dict)
     """By topic and group: whether an ordered group says that it has acknowledged nothing."""

@@ -323,5 +323,5 @@ class GroupInfo:
     consumers: Sequence[str] = ()
     stopped_by: str = ""
     """Of a bridge: why it adds no messages, or not those of a partition; "": it does."""
-    is_fresh: bool = False
+    is_untouched: bool = False
     """Of an ordered group: whether it has acknowledged nothing."""

@@ -1048,7 +1048,7 @@ struct GroupInfo {
   dead @8 :UInt64;
   consumers @9 :List(Text);
   stoppedBy @10 :Text;         # why the server does not add messages to the queue; "": it does
-  isFresh @11 :Bool;           # of an ordered group: it has acknowledged nothing
+  isUntouched @11 :Bool;       # of an ordered group: it has acknowledged nothing
 }
 
 struct SubscribeRequest {

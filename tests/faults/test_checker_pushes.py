@@ -126,12 +126,12 @@ def test_each_acknowledged_message_is_moved_once(there: list[str], told: str) ->
 
 
 @pytest.mark.parametrize("operation", ["ack", "reset", ""])
-def test_a_group_is_fresh_unless_somebody_acknowledged_or_reset(operation: str) -> None:
+def test_a_group_is_untouched_unless_somebody_acknowledged_or_reset(operation: str) -> None:
     teller = Teller()
     if operation:
         teller.call(1, operation, PLACE | {"offset": 2}, {"cursor": 2}, queue=TOPICS)
-    final = FinalTopics(fresh={("t", "g"): False, ("t", "other"): True})
+    final = FinalTopics(untouched={("t", "g"): False, ("t", "other"): True})
     wrong = [str(each) for each in cursors(TopicFacts(teller.history, final))]
 
-    told = "cursor: ('t', 'g'): is not fresh, and nobody asked for that"
+    told = "cursor: ('t', 'g'): is not untouched, and nobody asked for that"
     assert wrong == ([] if operation else [told])

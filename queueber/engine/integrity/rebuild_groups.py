@@ -1,4 +1,5 @@
-"""Rebuild the groups of a topic: cursors are clipped, and a broken shared group begins again.
+"""Rebuild the groups of a topic: cursors and where groups began are clipped, and a broken shared
+group begins again.
 
 A group that shares messages goes back to the first one that it had not acknowledged. So consumers
 may get messages again that were acknowledged behind that one, but none is left out.
@@ -11,7 +12,13 @@ from queueber.db.families import GROUP_FAMILIES, Family
 from queueber.db.records.keys import PREFIX_BYTES, prefix_end, queue_prefix
 from queueber.db.records.log import LogHead, decode_offset, encode_offset
 from queueber.db.records.queues import Counters, encode_counters
-from queueber.db.records.topics import GroupRecord, TopicRecord, decode_group, position_key
+from queueber.db.records.topics import (
+    GroupRecord,
+    TopicRecord,
+    decode_group,
+    encode_group,
+    position_key,
+)
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_groups import GroupsCheck
 from queueber.engine.integrity.queue_entries import QueueEntries, readable
@@ -29,6 +36,7 @@ def rebuild_groups(
         key[PREFIX_BYTES:]: decode_group(value)
         for key, value in store.walk(Family.GROUPS, prefix, prefix_end(prefix))
     }
+    _cut_beginnings(store, prefix, groups, len(heads), lost)
     for partition, head in enumerate(heads):
         _clip_cursors(store, queue_prefix(record.logs[partition]), groups, head, lost)
     check = GroupsCheck(store, "", number, record, heads)
@@ -36,6 +44,23 @@ def rebuild_groups(
         is_shared = group.settings.kind is GroupKind.SHARED
         if is_shared and _is_broken(check, name, group):
             _begin_again(store, group, heads, lost)
+
+
+def _cut_beginnings(
+    store: Store,
+    topic_prefix: bytes,
+    groups: dict[bytes, GroupRecord],
+    partitions: int,
+    lost: Counter[str],
+) -> None:
+    """Forget where groups began in partitions that the topic has no more."""
+    batch = store.batch()
+    for name, group in groups.items():
+        if len(group.began_at) > partitions:
+            groups[name] = group._replace(began_at=group.began_at[:partitions])
+            batch.put(Family.GROUPS, topic_prefix + name, encode_group(groups[name]))
+            lost["beginnings of groups in partitions that are gone"] += 1
+    store.write(batch)
 
 
 def _clip_cursors(

@@ -267,11 +267,11 @@ def group_info(reads: Reads, topic: TopicState, group: Group, now_ms: int) -> Gr
         leased,
         dead,
         stopped_by=group.bridge.stopped_by(waiting) if is_moving else "",
-        is_fresh=group.kind is GroupKind.ORDERED and is_fresh(topic, group),
+        is_untouched=group.kind is GroupKind.ORDERED and is_untouched(topic, group),
     )
 
 
-def is_fresh(topic: TopicState, group: Group) -> bool:
+def is_untouched(topic: TopicState, group: Group) -> bool:
     """Whether an ordered group has acknowledged nothing: its cursors are where they began, which
     may be behind messages that were deleted before. A partition that was added begins at 0."""
     began_at = group.record.began_at

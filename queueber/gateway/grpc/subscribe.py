@@ -60,7 +60,7 @@ async def place_of(topic: AsyncTopic, init: wire.SubscriptionInit, group: str) -
     match init.initial_position:
         case wire.InitialPosition.EARLIEST | wire.InitialPosition.LATEST as position:
             known = await _group(topic, group)
-            is_new = known is None or known.is_fresh
+            is_new = known is None or known.is_untouched
             if position == wire.InitialPosition.LATEST and is_new:
                 return Place({"start": "latest"})
             cursor = log.first_offset if known is None else max(known.cursors)

@@ -144,6 +144,19 @@ def test_a_topic_without_its_record_is_kept_under_another_name() -> None:
     assert engine.topics.get(name, damage.now_ms).record.forks == 1
 
 
+def test_a_group_forgets_where_it_began_in_partitions_that_are_gone() -> None:
+    damage = TopicDamage()
+    assert damage.topic("plain").groups["g"].record.began_at == (1, 0)
+    name = f"recovered-{int.from_bytes(damage.prefix('plain'))}"
+    damage.batch.delete(Family.TOPICS, damage.prefix("plain"))
+
+    engine, losses = rebuilt(damage)
+
+    assert f"topic {name!r}: 1 beginnings of groups in partitions that are gone" in losses
+    topic = engine.topics.get(name, damage.now_ms)
+    assert (topic.partitions, topic.groups["g"].record.began_at) == (1, (1,))
+
+
 def test_a_broken_shared_group_begins_with_its_first_message_that_was_not_acknowledged() -> None:
     damage = TopicDamage()
     group = damage.topic("plain").groups["shared"]

@@ -180,27 +180,27 @@ def test_the_description_tells_the_lag_in_messages_and_in_age(rig: TopicRig) -> 
     assert (info.cursors, info.lag, info.lag_ms, info.paused_until_ms) == ([2, 1], 0, 0, 0)
 
 
-def test_a_group_is_fresh_until_it_acknowledges_also_behind_deleted_messages(
+def test_a_group_is_untouched_until_it_acknowledges_also_behind_deleted_messages(
     rig: TopicRig,
 ) -> None:
-    def is_fresh(group: Group) -> bool:
-        return groups.group_info(rig.store, rig.topic, group, rig.now_ms).is_fresh
+    def is_untouched(group: Group) -> bool:
+        return groups.group_info(rig.store, rig.topic, group, rig.now_ms).is_untouched
 
     rig.publish(b"a", b"b", b"c", partition=0)
     early = rig.create_group("early")
     rig.run(trim_topic, rig.topic, 0, Position(Start.OFFSET, 2))
     late = rig.create_group("late")
     assert cursors(rig, "late") == [2, 0]
-    assert [is_fresh(each) for each in (early, late)] == [True, True]
+    assert [is_untouched(each) for each in (early, late)] == [True, True]
 
     rig.run(groups.acknowledge, rig.topic, early, 0, 2)  # of those that were deleted
     rig.run(groups.acknowledge, rig.topic, late, 0, 3)
-    assert [is_fresh(each) for each in (early, late)] == [False, False]
+    assert [is_untouched(each) for each in (early, late)] == [False, False]
     rig.reopen()
     found = [groups.get_group(rig.topic, name) for name in ("early", "late")]
-    assert [is_fresh(each) for each in found] == [False, False]
+    assert [is_untouched(each) for each in found] == [False, False]
     rig.run(groups.reset_group, rig.topic, found[1], None, Position(Start.EARLIEST))
-    assert is_fresh(found[1])
+    assert is_untouched(found[1])
 
 
 def test_what_all_groups_acknowledged_is_known_if_the_topic_deletes_it() -> None:
