@@ -751,9 +751,10 @@ class ModelQueue:
                 self.totals["dead_dropped"] += 1
 
     def forget(self, now_ms: int) -> None:
-        # The key of an item that is there finds it, also after its window.
+        # The key of an item that is there finds it, also after its window; that does not come back
+        # when the clock steps back.
         self.keys = {
-            key: (item_id, forget_at_ms)
+            key: (item_id, forget_at_ms if forget_at_ms > now_ms else 0)
             for key, (item_id, forget_at_ms) in self.keys.items()
             if forget_at_ms > now_ms or item_id in self.items
         }

@@ -4,7 +4,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from queueber.limits import BATCH_KEEP_MS, DAY_MS, HOUR_MS, MINUTE_MS, PRODUCER_KEEP_MS
+from queueber.limits import (
+    BATCH_KEEP_MS,
+    DAY_MS,
+    HOUR_MS,
+    KEPT_KEYS_LOOK_MS,
+    MINUTE_MS,
+    PRODUCER_KEEP_MS,
+)
 from queueber.model import ItemState, NewItems, Producer, QueueSettings
 from tests.support.dumps import dump
 from tests.sweeper.sweeper_rig import SweeperRig, run_alone, run_with_sweeper, sleep_ms
@@ -25,24 +32,55 @@ def batches(rig: SweeperRig) -> int:
 
 
 def test_sweeper_forgets_a_key_at_the_very_time_that_its_window_is_over() -> None:
+    """The item is gone by then."""
+
     async def body(rig: SweeperRig) -> None:
-        await rig.service.queues.configure_queue(
-            "default", QueueSettings(dedup_window_ms=MINUTE_MS), rig.session
-        )
-        before = dump(rig.store)
-        await rig.add(b"x", keys=["k"])
+        await _set_window(rig)
+        await rig.service.items.cancel(rig.queue, await rig.add(b"x", keys=["k"]))
 
         await sleep_ms(MINUTE_MS - 1)
-        assert len(dump(rig.store)["keys"]) == len(dump(rig.store)["forget"]) == 1
+        assert _key_entries(rig) == (1, 1)
         await sleep_ms(1)
 
-        assert dump(rig.store)["keys"] == before["keys"] == []
-        assert dump(rig.store)["forget"] == []
+        assert _key_entries(rig) == (0, 0)
         assert looks_after(rig, 0) == [MINUTE_MS, MINUTE_MS]
         await sleep_ms(30 * DAY_MS)
         assert looks_after(rig, MINUTE_MS) == []
 
     run_with_sweeper(body)
+
+
+def test_sweeper_looks_at_a_key_again_for_as_long_as_its_item_is_in_the_queue() -> None:
+    async def body(rig: SweeperRig) -> None:
+        await _set_window(rig)
+        ids = await rig.add(b"x", keys=["k"])
+        await sleep_ms(MINUTE_MS)
+        assert _key_entries(rig) == (1, 1)
+        times = [MINUTE_MS + n * KEPT_KEYS_LOOK_MS for n in range(4)]
+
+        await sleep_ms(3 * KEPT_KEYS_LOOK_MS - 1)
+        assert looks_after(rig, 0) == [at_ms for at_ms in times[:3] for _ in range(2)]
+        assert await rig.service.items.cancel(rig.queue, ids) == [True]
+        assert _key_entries(rig) == (1, 1)
+        await sleep_ms(1)
+
+        assert _key_entries(rig) == (0, 0)
+        assert looks_after(rig, times[2]) == [times[3], times[3]]
+        await sleep_ms(30 * DAY_MS)
+        assert looks_after(rig, times[3]) == []
+
+    run_with_sweeper(body)
+
+
+async def _set_window(rig: SweeperRig) -> None:
+    settings = QueueSettings(dedup_window_ms=MINUTE_MS)
+    await rig.service.queues.configure_queue("default", settings, rig.session)
+
+
+def _key_entries(rig: SweeperRig) -> tuple[int, int]:
+    """How many keys the queue knows, and how many entries say when to look at them."""
+    stored = dump(rig.store)
+    return len(stored["keys"]), len(stored["forget"])
 
 
 def test_sweeper_is_not_woken_by_a_duplicate() -> None:
@@ -221,7 +259,7 @@ def test_sweeper_after_a_pause_was_ended_early_looks_once_in_vain_and_rests() ->
 def test_pause_and_forgetting_are_due_at_their_time_after_a_restart() -> None:
     async def body(rig: SweeperRig) -> None:
         await rig.service.queues.pause(rig.queue, HOUR_MS)
-        await rig.add(b"x", keys=["k"])
+        ids = await rig.add(b"x", keys=["k"])
 
         again = SweeperRig(rig.store, rig.loop)
         window_ms = rig.queue.state.settings.dedup_window_ms
@@ -233,6 +271,13 @@ def test_pause_and_forgetting_are_due_at_their_time_after_a_restart() -> None:
         await again.sweeper.run_due(again.service)
 
         assert again.queue.state.paused_until_ms == 0
+        # The item is there, so its key is looked at again; without it nothing is due any more.
+        left_ms = window_ms + KEPT_KEYS_LOOK_MS - HOUR_MS
+        assert again.service.next_due_in_ms() == left_ms
+        assert await again.service.items.cancel(again.queue, ids) == [True]
+        await sleep_ms(left_ms)
+        await again.sweeper.run_due(again.service)
+        assert _key_entries(again) == (0, 0)
         assert again.service.next_due_in_ms() is None
 
     run_alone(body)

@@ -109,6 +109,22 @@ def test_add_with_a_key_after_its_window_stores_a_new_item(rig: Rig, is_swept: b
     rig.assert_sound()
 
 
+def test_window_that_is_over_stays_over_when_the_clock_steps_back(rig: Rig) -> None:
+    """Once the sweeper has been there; also that of a key whose item is in the queue."""
+    there, gone = add_keys(rig, "there", "gone").ids
+    cancel(rig.engine, rig.queue, [gone], rig.now_ms)
+    rig.now_ms += WINDOW_MS
+    rig.sweep_all()
+    rig.now_ms -= WINDOW_MS // 2
+
+    added = add_keys(rig, "there", "gone")
+
+    assert added.duplicates == ()
+    assert not {there, gone} & set(added.ids)
+    assert add_keys(rig, "there", "gone").ids == added.ids, "the windows begin anew"
+    rig.assert_sound()
+
+
 @pytest.mark.parametrize("end", ["complete", "remove", "fail", "cancel"])
 def test_key_does_not_care_what_became_of_its_item(rig: Rig, end: str) -> None:
     first = add_keys(rig, "k")

@@ -159,6 +159,21 @@ def test_forget_of_many_keys_stops_at_its_limit_and_goes_on(rig: Rig) -> None:
     assert remembered(rig) == {}
 
 
+def test_look_at_many_keys_of_items_that_are_there_stops_at_its_limit_and_goes_on(rig: Rig) -> None:
+    """The kept ones come again an hour later, not in the slices that follow."""
+    for n in range(25):
+        rig.add_items(NewItems([b"x"], keys=[f"k{n}"]))
+    rig.now_ms += WINDOW_MS
+
+    for _ in range(2):
+        later_ms = rig.now_ms + KEPT_KEYS_LOOK_MS
+        slices = [run(rig, 10) for _ in range(3)]
+        assert slices == [(10, rig.now_ms), (10, rig.now_ms), (5, later_ms)]
+        assert remembered(rig) == {"keys": 25, "forget": 25}
+        rig.assert_sound()
+        rig.now_ms = later_ms
+
+
 def test_keys_of_one_add_are_forgotten_in_groups(rig: Rig) -> None:
     count = 2 * FORGOTTEN_TOGETHER_MAX + 3
     keys = [f"k{n}" for n in range(count)]
