@@ -48,6 +48,8 @@ class JobCodec(Protocol):
 
 def to_own(timeout: Any, has_backoff: bool) -> Own:
     """`ValueError` if no worker could keep to the time limit."""
+    if timeout is None and not has_backoff:
+        return NOTHING_OWN
     try:
         return Own(to_timeout(timeout), has_backoff)
     except InvalidArgument as error:

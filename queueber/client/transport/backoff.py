@@ -1,10 +1,13 @@
 """Delays between retries: they grow, and each is cut at random."""
 
 import asyncio
-from random import uniform
+from random import SystemRandom
 
 _FIRST_DELAY_SECONDS = 0.02
 _DELAY_SECONDS_MAX = 2.0
+
+# The generator of the whole process is the program's: tests seed it, and look at its state.
+_uniform = SystemRandom().uniform
 
 
 class Retries:
@@ -22,7 +25,7 @@ class Retries:
         """How long to sleep before the next try."""
         longest = self._next_seconds
         self._next_seconds = min(2 * longest, _DELAY_SECONDS_MAX)
-        return longest * uniform(0.5, 1.0)
+        return longest * _uniform(0.5, 1.0)
 
     async def pause(self) -> bool:
         """Sleep before the next try; False, and at once, when the deadline would pass."""

@@ -6,9 +6,9 @@ again: whoever deleted it may not want it back, and it would lack its settings.
 
 import asyncio
 import math
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from random import SystemRandom
 
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue
 from queueber.errors import NotFound, QueueberError
@@ -18,6 +18,9 @@ from queueber.worker.pool.server_health import ServerHealth, new_retries
 from queueber.worker.pool.source import create_source_async
 from queueber.worker.progress import Counters, EventLogger
 from queueber.worker.worker_settings import WorkerSettings
+
+# Not the generator of the whole process, whose state is the program's.
+_uniform = SystemRandom().uniform
 
 _POLL_WAIT_SECONDS = 2.0
 """Short, because only an answer shows that the server is still there."""
@@ -140,7 +143,7 @@ class Poller:
         """Wait as long as others lease what is ready."""
         left = math.inf
         while True:
-            await asyncio.sleep(random.uniform(*_LET_GO_SECONDS))
+            await asyncio.sleep(_uniform(*_LET_GO_SECONDS))
             try:
                 ready = (await self.queue.stats()).ready
             except QueueberError:

@@ -74,11 +74,16 @@ def test_repair_of_a_damaged_block_saves_the_rest(cli: Cli, data_dir: Path) -> N
     assert losses[0].startswith("cannot be read: items between ")
     assert "default: 3 leases ended: their items are ready again" not in losses
     assert "default: 1 leases ended: their items are ready again" in losses
-    assert any("they count as dead" in loss for loss in losses)
+    # RocksDB may store two of our blocks as one, as their records are about as large as its blocks.
+    lost = next(
+        count
+        for count in (BLOCK_ITEMS, 2 * BLOCK_ITEMS)
+        if f"default: {count} items of batches that are lost: they count as dead" in losses
+    )
     with running_server(data_dir=into) as server, queueber.connect(server.address) as client:
         queue = client.queue()
         ready = queue.stats().ready
-        assert ready == ITEMS - BLOCK_ITEMS
+        assert ready == ITEMS - lost
         polled = queue.poll(1000)
         assert len(polled.ids) == ready
         assert all(polled.remove())

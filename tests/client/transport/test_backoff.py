@@ -1,6 +1,7 @@
 """Delays between retries."""
 
 import asyncio
+import random
 
 import pytest
 
@@ -9,7 +10,7 @@ from queueber.client.transport.backoff import Retries
 
 
 def test_delays_grow_to_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff, "uniform", lambda low, high: high)
+    monkeypatch.setattr(backoff, "_uniform", lambda low, high: high)
     monkeypatch.setattr(backoff, "_FIRST_DELAY_SECONDS", 1)
     monkeypatch.setattr(backoff, "_DELAY_SECONDS_MAX", 5)
     retries = Retries(0)
@@ -24,6 +25,14 @@ def test_delays_are_cut_at_random_to_half_at_most(monkeypatch: pytest.MonkeyPatc
 
     assert len(found) > 50
     assert all(0.5 <= each <= 1 for each in found)
+
+
+def test_delays_leave_the_random_numbers_of_the_program_alone() -> None:
+    before = random.getstate()
+
+    Retries(0).seconds()
+
+    assert random.getstate() == before
 
 
 def test_retries_end_without_a_pause_at_the_deadline() -> None:
