@@ -14,7 +14,7 @@ from queueber.model import Feature
 @pytest.fixture
 def older(client: queueber.Client) -> Iterator[queueber.Queue]:
     """A queue of a server that names no features when the client connects."""
-    queue = client.queue("of-an-older-server")
+    queue = client.queue("of-a-server-without-features")
     connection = queue._calls._queue.connection
     told, link = connection.server, connection._link
     assert link is not None
