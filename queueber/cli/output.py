@@ -13,7 +13,7 @@ import click
 
 from queueber import Item
 from queueber.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
-from queueber.model import ItemInfo, Result, ScheduleInfo
+from queueber.model import ItemInfo, ItemOptions, Result, ScheduleInfo
 
 # --- JSON: one object a line, with the field names of the wire ------------------------------------
 
@@ -55,15 +55,26 @@ def awaited(item: ItemInfo) -> str:
 
 def options_of(item: ItemInfo) -> str:
     """What an item has of its own in place of what its queue says, in one line; empty: nothing."""
+    expires = f"expires {to_time(item.expires_at_ms)}" if item.expires_at_ms else ""
+    return _options_line(item, expires)
+
+
+def options_to_add(options: ItemOptions) -> str:
+    """The same of items that are added later."""
+    after_ms = options.expires_ms
+    return _options_line(options, f"expires after {to_duration(after_ms)}" if after_ms else "")
+
+
+def _options_line(own: ItemInfo | ItemOptions, expires: str) -> str:
     listed = []
-    if item.attempts_max is not None:
-        listed.append(f"attempts_max {item.attempts_max or 'none'}")
-    if item.backoff_ms:
-        listed.append(f"backoff {', '.join(map(to_duration, item.backoff_ms))}")
-    if item.timeout_ms:
-        listed.append(f"timeout {to_duration(item.timeout_ms)}")
-    if item.expires_at_ms:
-        listed.append(f"expires {to_time(item.expires_at_ms)}")
+    if own.attempts_max is not None:
+        listed.append(f"attempts_max {own.attempts_max or 'none'}")
+    if own.backoff_ms:
+        listed.append(f"backoff {', '.join(map(to_duration, own.backoff_ms))}")
+    if own.timeout_ms:
+        listed.append(f"timeout {to_duration(own.timeout_ms)}")
+    if expires:
+        listed.append(expires)
     return ", ".join(listed)
 
 

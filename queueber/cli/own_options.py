@@ -7,10 +7,8 @@ from typing import cast
 import click
 
 from queueber.cli.flags import delays, gathered, seconds_up_to, timeout_seconds
-from queueber.cli.output import to_duration
 from queueber.client.arguments.item_options import OwnOptions
 from queueber.limits import ATTEMPTS_CEILING, DELAY_MS_MAX
-from queueber.model import ItemOptions
 
 attempts_flag = click.option(
     "--attempts",
@@ -56,17 +54,3 @@ class OwnFlags:
 own_options_flags = gathered(
     "own", OwnFlags, attempts_flag, backoff_flag, timeout_flag, _expires_flag
 )
-
-
-def to_line(options: ItemOptions) -> str:
-    """What there is of it, in one line; empty: nothing."""
-    listed = []
-    if options.attempts_max is not None:
-        listed.append(f"attempts_max {options.attempts_max or 'none'}")
-    if options.backoff_ms:
-        listed.append(f"backoff {', '.join(map(to_duration, options.backoff_ms))}")
-    if options.timeout_ms:
-        listed.append(f"timeout {to_duration(options.timeout_ms)}")
-    if options.expires_ms:
-        listed.append(f"expires after {to_duration(options.expires_ms)}")
-    return ", ".join(listed)

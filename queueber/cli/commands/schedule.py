@@ -7,9 +7,8 @@ from zoneinfo import ZoneInfo
 import click
 
 from queueber.cli.flags import ListByDefault, count_flag, pairs_flag
-from queueber.cli.output import item_to_json, to_camel_case, to_line, to_time_in
+from queueber.cli.output import item_to_json, options_to_add, to_camel_case, to_line, to_time_in
 from queueber.cli.own_options import OwnFlags, own_options_flags
-from queueber.cli.own_options import to_line as own_to_line
 from queueber.cli.target import Target, queue_flags, server_flags
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
 from queueber.model import Missed, ScheduleInfo
@@ -155,7 +154,7 @@ def show(target: Target, name: str) -> None:
         ("contents", to_line(found.contents)),
         *((f"attribute {key}", value) for key, value in found.attributes.items()),
         ("priority", str(found.priority)),
-        ("of its own", own_to_line(found.options)),
+        ("of its own", options_to_add(found.options)),
         ("missed", found.missed.value),
         ("next", "paused" if found.is_paused else _time(found, found.next_at_ms)),
         ("last", _time(found, found.last_at_ms)),
