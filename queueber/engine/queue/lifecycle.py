@@ -108,9 +108,9 @@ INVARIANTS: dict[str, str] = {
     "schema has a document, its offset is in the log and not before that of the version before, "
     "and none is later than the one in force",
     "I16": "each name and alias leads to the topic that has it, and the count of topics is right",
-    "I17": "a group has a number of its own, and is at an offset of each partition's log; of a "
-    "group that shares messages, each that is ready, delayed, leased or dead is before its "
-    "position, and in one of these states",
+    "I17": "a group has a number of its own, is at an offset of each partition's log, and began in "
+    "no partition that its topic does not have; of a group that shares messages, each that is "
+    "ready, delayed, leased or dead is before its position, and in one of these states",
     "I18": "both forms of the agenda agree, and every topic or group that has something to do is "
     "on it",
     "I19": "last_of_key has the last message of each key, and replaced those before it; no message "
